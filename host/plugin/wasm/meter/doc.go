@@ -1,0 +1,78 @@
+// Package meter rewrites a core WebAssembly module so that it can't run for
+// long without asking its host: it inserts fuel checks. Bytes in, bytes out; no
+// engine, no clock, no goroutine.
+//
+// # What the rewritten module does
+//
+//	                guest code                     added by Rewrite
+//	function entry ─┐
+//	loop header ────┼─▶ fuel -= cost; fuel < 0 ? ──▶ spent() ──▶ host: refill(fuel) ─▶ n
+//	memory.fill … ──┘                                  n ≥ 0: fuel = n, go on
+//	                                                   n < 0: unreachable (trap)
+//
+// One unit of fuel is one WebAssembly operator, a few nanoseconds at the most
+// except for cache misses. Every entry of a function is charged with the number
+// of operators outside its loops, every pass over a loop header with the number
+// of operators in that loop outside inner loops. Since code goes backwards only
+// through loop headers, no operator runs unpaid. Branches not taken are paid as
+// well, so fuel is an upper bound of work, not a measure of it.
+//
+// Operators whose work depends on an operand pay for it before they run:
+// memory.fill, memory.copy and memory.init one unit for [BytesPerUnit] bytes,
+// table.copy and table.init one unit for each element, memory.grow for the
+// memory it ends up with (an engine may move all of it). An operator that costs
+// more than what is left asks the host first, and then runs whole; the host's
+// memory limit bounds it.
+//
+// # What the host provides
+//
+// The rewritten module imports one function more than the original, [ImportName]
+// of module [ImportModule], of type (i64) -> (i64). Its argument is the fuel that
+// is left, always negative: a debt, so that used = granted - left adds up. Its
+// result is the new content of the tank: zero or more goes on with that much
+// (the debt is forgiven), negative traps the guest with "unreachable". The host
+// knows that it refused, and so can name the cause; a host function in Go needs
+// no panic to end the guest. With wazero:
+//
+//	rt.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
+//		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
+//			if ctx.Err() != nil {
+//				stack[0] = api.EncodeI64(meter.Refuse)
+//				return
+//			}
+//			stack[0] = api.EncodeI64(meter.Quantum)
+//		}), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
+//		Export(meter.ImportName).Instantiate(ctx)
+//
+// The tank starts empty, so the first function that runs, be it the start
+// function or _initialize, asks before it does anything. What a call leaves in
+// the tank is used by the next call of the same instance: an instance overruns
+// its deadline by one grant at most, plus one bulk operator.
+//
+// # Why the guest can't reach the fuel
+//
+// The counter is one more global behind the last one and neither exported nor
+// imported. Rewrite itself checks every index of the original (types, functions,
+// globals, locals) against the original's counts, so no guest code can name what
+// was added, whether or not an engine has validated the module before. A module
+// that imports anything from [ImportModule] is refused with [ErrReserved].
+//
+// # Why an import, though it shifts indexes
+//
+// Only a call lets a guest pause and go on. An import in front of the defined
+// functions moves their indexes by one, so calls, exports, the start function and
+// element segments are re-encoded; each is visited anyway, to be checked. The
+// ways around that are worse: a call through a second table needs the reference
+// types that we compile without; an exported counter that traps when it is empty
+// can't be refilled in mid-call; hiding the call in another host function (or in
+// memory.grow) ties the pass to one ABI or one engine. Sections that speak of
+// function indexes or code offsets (name, .debug_*, reloc.*, linking,
+// metadata.code.*, sourceMappingURL) are dropped; all others are kept.
+//
+// # What is refused
+//
+// Anything the pass doesn't know yields [ErrUnsupported] with opcode and offset,
+// and the caller runs the original under the engine's own means: reference
+// types, SIMD, threads, exceptions, tail calls, several memories or tables,
+// 64-bit memories, extended constant expressions.
+package meter

@@ -1,0 +1,67 @@
+package meter
+
+// How a host instantiates a rewritten module; see the package comment.
+const (
+	// ImportModule and ImportName name the function that a rewritten module
+	// imports in addition to the original's imports. Its type is (i64) -> (i64).
+	ImportModule = "lh1_fuel"
+	ImportName   = "refill"
+
+	// Refuse is a result of the imported function that ends the guest with a
+	// trap; any negative number does.
+	Refuse int64 = -1
+
+	// Quantum is a grant, in units, that costs little to ask for and is used up
+	// in about a millisecond: short enough for a deadline and for the Go garbage
+	// collector, which waits for a guest until it asks.
+	Quantum int64 = 1 << 20
+
+	// BytesPerUnit is what one unit pays of memory.fill, memory.copy and
+	// memory.init, and of the memory that memory.grow ends up with.
+	BytesPerUnit = 1 << bytesShift
+)
+
+const (
+	bytesShift     = 3
+	pageShift      = 16 - bytesShift // a page of 64 KiB in units
+	maxLocals      = 50_000          // per function; engines allow no more
+	maxNesting     = 1 << 16         // blocks within blocks in a function
+	maxModuleBytes = 1<<27 - 1       // so that a cost fits into four bytes
+	defaultBytes   = 96 << 20
+)
+
+// Options of [Rewrite]; the zero value is fine.
+type Options struct {
+	// MaxBytes bounds the rewritten module, in bytes; 0 means 96 MiB. A module
+	// that would be larger is refused with [ErrTooLarge] before it is built. An
+	// original of 128 MiB or more is refused whatever is set here.
+	MaxBytes int
+}
+
+// Rewrite returns a copy of a core module with fuel checks inserted, which
+// behaves like the original for as long as the host refills. The input isn't
+// changed and the output doesn't share memory with it.
+//
+// Every error is an [*Error] whose kind is [ErrMalformed], [ErrUnsupported],
+// [ErrReserved] or [ErrTooLarge]. Rewrite takes arbitrary bytes: it needs time
+// and memory in proportion to its input and the limit of its output, and never
+// panics. It isn't a validator: an invalid module may be accepted, and the
+// result is then invalid too.
+func Rewrite(module []byte, opts Options) ([]byte, error) {
+	limit := opts.MaxBytes
+	if limit <= 0 {
+		limit = defaultBytes
+	}
+	if len(module) > maxModuleBytes {
+		return nil, &Error{Kind: ErrTooLarge, Opcode: -1, Detail: "module of 128 MiB or more"}
+	}
+	sections, err := split(module)
+	if err != nil {
+		return nil, err
+	}
+	w := rewriter{limit: limit, out: make([]byte, 0, min(limit, len(module)+len(module)/8+256))}
+	if err := w.module(sections); err != nil {
+		return nil, err
+	}
+	return w.out, nil
+}
