@@ -1,7 +1,5 @@
 package pluginapi
 
-import "fmt"
-
 // FailureKind classes a plugin's typed error.
 type FailureKind string
 
@@ -37,4 +35,4 @@ type Failure struct {
 }
 
 // Error is kind and message.
-func (f *Failure) Error() string { return fmt.Sprintf("%s: %s", f.Kind, f.Message) }
+func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Message }

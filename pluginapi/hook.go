@@ -1,7 +1,5 @@
 package pluginapi
 
-import "encoding/json"
-
 // HookPoint is a place in the loop where hooks run.
 type HookPoint string
 
@@ -70,7 +68,7 @@ type Decision struct {
 	// Code refines a stop: "" or CodeNoProgress.
 	Code string `json:"code,omitempty"`
 	// Document is the rewritten document of the point, with mutate only.
-	Document json.RawMessage `json:"document,omitempty"`
+	Document Raw `json:"document,omitempty"`
 	// Text is what inject adds, as a user message.
 	Text string `json:"text,omitempty"`
 }
@@ -139,7 +137,7 @@ type HookInput struct {
 	Loop    LoopInfo    `json:"loop"`
 	// Document is the point's own: PromptDoc, ProviderRequest, AnswerDoc, ToolCall,
 	// ToolResultDoc, RoundDoc, RoundEndDoc, FinalizeDoc, StartDoc, EndDoc or NotificationDoc.
-	Document json.RawMessage `json:"document"`
+	Document Raw `json:"document"`
 }
 
 // SessionInfo names the session and the run.

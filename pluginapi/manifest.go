@@ -1,7 +1,5 @@
 package pluginapi
 
-import "encoding/json"
-
 // APIVersion is the version of the documents in this package.
 const APIVersion = 1
 
@@ -68,7 +66,7 @@ type Manifest struct {
 	Lease        Lease        `json:"lease,omitempty"`
 	Limits       *Limits      `json:"limits,omitempty"`
 	// Config is the JSON Schema of its configuration; absent: it takes none.
-	Config json.RawMessage `json:"config,omitempty"`
+	Config Raw `json:"config,omitempty"`
 }
 
 // HookDecl is one subscription.
@@ -90,9 +88,9 @@ type Limits struct {
 
 // ToolSpec describes a tool to the model and to the host.
 type ToolSpec struct {
-	Name        string          `json:"name"` // 1–64 of A–Z, a–z, 0–9, '-', '_'
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"` // JSON Schema of the arguments, an object
-	ReadOnly    bool            `json:"read_only,omitempty"`
-	Idempotent  bool            `json:"idempotent,omitempty"`
+	Name        string `json:"name"` // 1–64 of A–Z, a–z, 0–9, '-', '_'
+	Description string `json:"description"`
+	InputSchema Raw    `json:"input_schema"` // JSON Schema of the arguments, an object
+	ReadOnly    bool   `json:"read_only,omitempty"`
+	Idempotent  bool   `json:"idempotent,omitempty"`
 }

@@ -1,7 +1,5 @@
 package pluginapi
 
-import "encoding/json"
-
 // Role is who a message is from.
 type Role string
 
@@ -29,7 +27,7 @@ type ToolCall struct {
 	ID   string `json:"id"` // unique within the session
 	Name string `json:"name"`
 	// Arguments is a JSON object. A provider that can't parse what the model wrote fails with "protocol".
-	Arguments json.RawMessage `json:"arguments"`
+	Arguments Raw `json:"arguments"`
 }
 
 // ResultStatus says what became of a tool call (L-9).
@@ -60,13 +58,13 @@ type Usage struct {
 // ProviderRequest asks a provider for one answer. Messages is the last field of
 // its JSON, so that a guest that needs only the rest can stop reading there.
 type ProviderRequest struct {
-	Call      CallInfo        `json:"call"`
-	Model     string          `json:"model"`
-	System    string          `json:"system"`
-	MaxTokens uint32          `json:"max_tokens"` // of the answer; 0: the provider's own
-	Options   json.RawMessage `json:"options,omitempty"`
-	Tools     []ToolSpec      `json:"tools"`
-	Messages  []Message       `json:"messages"`
+	Call      CallInfo   `json:"call"`
+	Model     string     `json:"model"`
+	System    string     `json:"system"`
+	MaxTokens uint32     `json:"max_tokens"` // of the answer; 0: the provider's own
+	Options   Raw        `json:"options,omitempty"`
+	Tools     []ToolSpec `json:"tools"`
+	Messages  []Message  `json:"messages"`
 }
 
 // CallInfo numbers a provider call.
