@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// Text takes a string. One without escapes is a piece of the reader's text.
+func (r *Reader) Text() string {
+	if r.peek() != '"' {
+		r.unexpected("a string")
+		return ""
+	}
+	start := r.pos + 1
+	escapes := r.skipText()
+	if r.err != nil {
+		return ""
+	}
+	body := r.s[start : r.pos-1]
+	if !escapes {
+		return body
+	}
+	return unescape(body)
+}
+
+// skipText takes a string, checking it, and reports whether it holds escapes.
+// The next byte is its opening quote.
+func (r *Reader) skipText() (escapes bool) {
+	i := r.pos + 1
+	for r.at(i) {
+		switch c := r.s[i]; {
+		case c == '"':
+			r.pos = i + 1
+			return escapes
+		case c == '\\':
+			escapes = true
+			n := r.escapeLen(i)
+			if n == 0 {
+				r.failAt(i, "invalid escape")
+				return false
+			}
+			i += n
+		case c < 0x20:
+			r.failAt(i, "control character in a string")
+			return false
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			r.at(i + utf8.UTFMax - 1) // a rune may cross the end of the front
+			ru, n := utf8.DecodeRuneInString(r.s[i:])
+			if ru == utf8.RuneError && n == 1 {
+				r.failAt(i, "invalid UTF-8")
+				return false
+			}
+			i += n
+		}
+	}
+	r.failAt(i, "unexpected end in a string")
+	return false
+}
+
+// escapeLen is the length of the escape at i; 0: it is not valid.
+func (r *Reader) escapeLen(i int) int {
+	if !r.at(i + 1) {
+		return 0
+	}
+	switch r.s[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if r.at(i+5) && hex4(r.s[i+2:i+6]) >= 0 {
+			return 6
+		}
+	}
+	return 0
+}
+
+// unescape resolves the escapes of a checked string's body.
+func unescape(body string) string {
+	out := make([]byte, 0, len(body))
+	for i := 0; i < len(body); {
+		c := body[i]
+		if c != '\\' {
+			out = append(out, c)
+			i++
+			continue
+		}
+		if e := body[i+1]; e != 'u' {
+			out = append(out, plainEscape(e))
+			i += 2
+			continue
+		}
+		ru := hex4(body[i+2 : i+6])
+		i += 6
+		if utf16.IsSurrogate(ru) {
+			low := rune(-1)
+			if i+6 <= len(body) && body[i] == '\\' && body[i+1] == 'u' {
+				low = hex4(body[i+2 : i+6])
+			}
+			if ru = utf16.DecodeRune(ru, low); ru != utf8.RuneError {
+				i += 6
+			}
+		}
+		out = utf8.AppendRune(out, ru)
+	}
+	return unsafe.String(unsafe.SliceData(out), len(out)) // nobody else holds out
+}
+
+func plainEscape(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+// hex4 is the value of four hexadecimal digits; -1: they are not.
+func hex4(s string) rune {
+	var v rune
+	for i := range 4 {
+		c := s[i]
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		v = v<<4 | rune(c)
+	}
+	return v
+}
