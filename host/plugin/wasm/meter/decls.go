@@ -37,16 +37,18 @@ func valueType(r *reader) {
 	}
 }
 
-func limits(r *reader) {
+func limits(r *reader) (least uint32) {
 	at := r.pos
 	switch flags := r.u8(); flags {
 	case 0:
-		r.u32()
+		return r.u32()
 	case 1:
+		least = r.u32()
 		r.u32()
-		r.u32()
+		return least
 	default:
 		r.fail(ErrUnsupported, at, "limits of kind 0x%02x", flags)
+		return 0
 	}
 }
 
@@ -55,7 +57,9 @@ func (w *rewriter) tableType(r *reader) {
 	if t := r.u8(); t != typeFuncref {
 		r.fail(ErrUnsupported, at, "table of type 0x%02x", t)
 	}
-	limits(r)
+	if least := limits(r); least > w.maxTable {
+		r.fail(ErrTooLarge, at, "table of %d elements", least)
+	}
 	if w.tables++; w.tables > 1 {
 		r.fail(ErrUnsupported, at, "more than one table")
 	}
@@ -211,36 +215,4 @@ func (w *rewriter) exports(r *reader, dst []byte) []byte {
 
 func (w *rewriter) start(r *reader, dst []byte) []byte {
 	return appendU32(dst, w.moved(r.index("function", w.funcs())))
-}
-
-// elements re-encodes the three forms of segments that exist without reference
-// types: active, passive, and active with a table index.
-func (w *rewriter) elements(r *reader, dst []byte) []byte {
-	n := r.count(3)
-	dst = appendU32(dst, uint32(n))
-	for range n {
-		at := r.pos
-		form := r.u32()
-		if form > 2 {
-			r.fail(ErrUnsupported, at, "element segment of form %d", form)
-		}
-		if form == 2 {
-			r.zero("table")
-		}
-		if form != 1 {
-			w.constExpr(r)
-		}
-		if form != 0 {
-			r.zero("element kind")
-		}
-		funcs := r.count(1)
-		if r.err != nil {
-			break
-		}
-		dst = append(dst, r.buf[at:r.pos]...)
-		for i := 0; i < funcs && r.err == nil; i++ {
-			dst = appendU32(dst, w.moved(r.index("function", w.funcs())))
-		}
-	}
-	return dst
 }

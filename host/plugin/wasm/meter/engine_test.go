@@ -26,8 +26,13 @@ func always(grant int64) refill { return func(context.Context, int64) int64 { re
 // ask for fuel; memory is limited to the given number of pages.
 func newRuntime(t testing.TB, pages uint32, hook refill) wazero.Runtime {
 	t.Helper()
+	return newRuntimeWith(t, wazero.NewRuntimeConfig().WithCoreFeatures(features).WithMemoryLimitPages(pages), hook)
+}
+
+func newRuntimeWith(t testing.TB, config wazero.RuntimeConfig, hook refill) wazero.Runtime {
+	t.Helper()
 	ctx := context.Background()
-	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(features).WithMemoryLimitPages(pages))
+	rt := wazero.NewRuntimeWithConfig(ctx, config)
 	t.Cleanup(func() { _ = rt.Close(ctx) })
 	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
 	_, err := rt.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().

@@ -15,8 +15,8 @@ var (
 	// ErrReserved: the module imports from [ImportModule]. Refuse it; it must not
 	// be run unmetered either, since it asks for the meter's own function.
 	ErrReserved = errors.New("module imports a reserved name")
-	// ErrTooLarge: the rewritten module would pass [Options.MaxBytes].
-	ErrTooLarge = errors.New("metered module is too large")
+	// ErrTooLarge: the module passes a limit of [Options]. Refuse it.
+	ErrTooLarge = errors.New("module is too large")
 )
 
 // Error says what Rewrite didn't accept, and where.

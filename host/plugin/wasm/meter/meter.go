@@ -28,6 +28,7 @@ const (
 	maxNesting     = 1 << 16         // blocks within blocks in a function
 	maxModuleBytes = 1<<27 - 1       // so that a cost fits into four bytes
 	defaultBytes   = 96 << 20
+	defaultTable   = 1 << 20
 )
 
 // Options of [Rewrite]; the zero value is fine.
@@ -36,6 +37,10 @@ type Options struct {
 	// that would be larger is refused with [ErrTooLarge] before it is built. An
 	// original of 128 MiB or more is refused whatever is set here.
 	MaxBytes int
+	// MaxTable bounds the elements that a table starts with; 0 means 2^20. An
+	// engine allocates them (8 bytes each) when it instantiates the module, and
+	// no limit on memory holds there. More is refused with [ErrTooLarge].
+	MaxTable uint32
 }
 
 // Rewrite returns a copy of a core module with fuel checks inserted, which
@@ -59,7 +64,11 @@ func Rewrite(module []byte, opts Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := rewriter{limit: limit, out: make([]byte, 0, min(limit, len(module)+len(module)/8+256))}
+	maxTable := opts.MaxTable
+	if maxTable == 0 {
+		maxTable = defaultTable
+	}
+	w := rewriter{limit: limit, maxTable: maxTable, out: make([]byte, 0, min(limit, len(module)+len(module)/8+256))}
 	if err := w.module(sections); err != nil {
 		return nil, err
 	}

@@ -3,8 +3,9 @@ package meter
 // rewriter holds what is known about the original while the rewritten module
 // grows behind it.
 type rewriter struct {
-	out   []byte
-	limit int
+	out      []byte
+	limit    int // for the length of out
+	maxTable uint32
 
 	params    []uint32 // number of parameters, by type index
 	funcTypes []uint32 // type index of every defined function
@@ -95,10 +96,8 @@ func (w *rewriter) section(id byte, r *reader, dst []byte) []byte {
 		return w.elements(r, dst)
 	case secCode:
 		return w.code(r, dst)
+	case secData:
+		return w.data(r, dst)
 	}
-	// Data segments and their count name nothing that moves. An offset can't be
-	// the added global either: that one is an i64, and no constant.
-	dst = append(dst, r.buf[r.pos:]...)
-	r.pos = len(r.buf)
-	return dst
+	return appendU32(dst, r.u32()) // secDataCount
 }
