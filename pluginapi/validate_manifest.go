@@ -1,3 +1,7 @@
+//go:build !wasip1
+
+// This file imports encoding/json, which a module does without.
+
 package pluginapi
 
 import (

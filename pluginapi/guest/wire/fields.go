@@ -30,9 +30,9 @@ func (f *Fields) Next() (int, bool) {
 	i := f.index(key)
 	switch {
 	case i < 0:
-		f.r.failAt(at, "unknown field "+key)
+		f.r.failAt(at, "unknown field "+brief(key))
 	case f.seen>>uint(i)&1 == 1:
-		f.r.failAt(at, "duplicate field "+key)
+		f.r.failAt(at, "duplicate field "+brief(key))
 	default:
 		f.seen |= 1 << uint(i)
 		f.hint = i + 1
@@ -56,4 +56,13 @@ func (f *Fields) index(key string) int {
 		}
 	}
 	return -1
+}
+
+// brief shortens what an error says of foreign text.
+func brief(s string) string {
+	const limit = 40
+	if len(s) > limit {
+		s = s[:limit] + "…"
+	}
+	return string(AppendText(nil, s))
 }

@@ -1,0 +1,187 @@
+package wire
+
+import "github.com/loophost/loophost/pluginapi"
+
+var (
+	hookNames         = []string{"point", "session", "loop", "document"}
+	startNames        = []string{"objective", "messages"}
+	promptNames       = []string{"text"}
+	roundNames        = []string{"iteration", "round"}
+	answerNames       = []string{"message", "usage"}
+	toolResultNames   = []string{"call", "result"}
+	roundEndNames     = []string{"iteration", "round", "complete", "message", "results"}
+	finalizeNames     = []string{"final_text", "denies"}
+	endNames          = []string{"status", "reason_code", "reason"}
+	notificationNames = []string{"kind", "text"}
+
+	points = pluginapi.HookPoints()
+)
+
+// HookInput is a pluginapi.HookInput whose parts are still text, so that a hook
+// pays only for those it looks at.
+type HookInput struct {
+	Point    pluginapi.HookPoint
+	Session  string
+	Loop     string
+	Document string
+}
+
+// HookInput takes a hook's input. Its parts are checked for syntax only.
+func (r *Reader) HookInput() (v HookInput) {
+	f := r.Fields(hookNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Point = point(r.Text())
+		case 1:
+			v.Session = r.Raw()
+		case 2:
+			v.Loop = r.Raw()
+		case 3:
+			v.Document = r.Raw()
+		}
+	}
+	if v.Point == "" {
+		r.Fail("missing field point")
+	}
+	return v
+}
+
+// point gives a known point its constant, which outlives the reader's text.
+func point(s string) pluginapi.HookPoint {
+	for _, p := range points {
+		if string(p) == s {
+			return p
+		}
+	}
+	return pluginapi.HookPoint(append([]byte(nil), s...))
+}
+
+// StartDoc takes a pluginapi.StartDoc.
+func (r *Reader) StartDoc() (v pluginapi.StartDoc) {
+	f := r.Fields(startNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Objective = r.Text()
+		case 1:
+			v.Messages = r.Uint64()
+		}
+	}
+	return v
+}
+
+// PromptDoc takes a pluginapi.PromptDoc.
+func (r *Reader) PromptDoc() (v pluginapi.PromptDoc) {
+	f := r.Fields(promptNames)
+	for _, ok := f.Next(); ok; _, ok = f.Next() {
+		v.Text = r.Text()
+	}
+	return v
+}
+
+// RoundDoc takes a pluginapi.RoundDoc.
+func (r *Reader) RoundDoc() (v pluginapi.RoundDoc) {
+	f := r.Fields(roundNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Iteration = r.Uint32()
+		case 1:
+			v.Round = r.Uint32()
+		}
+	}
+	return v
+}
+
+// AnswerDoc takes a pluginapi.AnswerDoc.
+func (r *Reader) AnswerDoc() (v pluginapi.AnswerDoc) {
+	f := r.Fields(answerNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Message = r.Message()
+		case 1:
+			v.Usage = optional(r, (*Reader).Usage)
+		}
+	}
+	return v
+}
+
+// ToolResultDoc takes a pluginapi.ToolResultDoc.
+func (r *Reader) ToolResultDoc() (v pluginapi.ToolResultDoc) {
+	f := r.Fields(toolResultNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Call = r.ToolCall()
+		case 1:
+			v.Result = r.ToolResult()
+		}
+	}
+	return v
+}
+
+// RoundEndDoc takes a pluginapi.RoundEndDoc.
+func (r *Reader) RoundEndDoc() (v pluginapi.RoundEndDoc) {
+	f := r.Fields(roundEndNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Iteration = r.Uint32()
+		case 1:
+			v.Round = r.Uint32()
+		case 2:
+			v.Complete = r.Bool()
+		case 3:
+			v.Message = r.Message()
+		case 4:
+			v.Results = list(r, (*Reader).ToolResult)
+		}
+	}
+	return v
+}
+
+// FinalizeDoc takes a pluginapi.FinalizeDoc.
+func (r *Reader) FinalizeDoc() (v pluginapi.FinalizeDoc) {
+	f := r.Fields(finalizeNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.FinalText = r.Text()
+		case 1:
+			v.Denies = r.Uint32()
+		}
+	}
+	return v
+}
+
+// EndDoc takes a pluginapi.EndDoc.
+func (r *Reader) EndDoc() (v pluginapi.EndDoc) {
+	f := r.Fields(endNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Status = r.Text()
+		case 1:
+			v.ReasonCode = r.Text()
+		case 2:
+			v.Reason = r.Text()
+		}
+	}
+	return v
+}
+
+// NotificationDoc takes a pluginapi.NotificationDoc.
+func (r *Reader) NotificationDoc() (v pluginapi.NotificationDoc) {
+	f := r.Fields(notificationNames)
+	for i, ok := f.Next(); ok; i, ok = f.Next() {
+		switch i {
+		case 0:
+			v.Kind = r.Text()
+		case 1:
+			v.Text = r.Text()
+		}
+	}
+	return v
+}
