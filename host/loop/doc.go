@@ -6,19 +6,19 @@
 // what happened. Everything that decides how a loop ends is here and can be
 // listed: Transitions.
 //
-//	  start                    admission                 round
-//	  ┌────┐ checkpoint ┌────┐ hooks  ┌─────────┐ commit ┌───────┐
-//	  │idle│ ─────────▶ │gate│ ─────▶ │preparing│ ─────▶ │calling│
-//	  └────┘            └─┬──┘        └─────────┘        └──┬─┬──┘
-//	                      │  ▲                     answer   │ │ tool calls
-//	      all K complete  │  └──────────────────────────────┘ ▼
-//	      ▼               │         ▲      results         tools: durable
-//	  before-finalize     │ stop,   └───────────────────── before they run
-//	  hooks ──▶ boundary  │ budget
-//	            checkpoint ◀┘
-//	              │
-//	              ▼
-//	            final mirror ──▶ Complete event
+//	start                    admission                 round
+//	┌────┐ checkpoint ┌────┐ hooks  ┌─────────┐ commit ┌───────┐
+//	│idle│ ─────────▶ │gate│ ─────▶ │preparing│ ─────▶ │calling│
+//	└────┘            └─┬──┘        └─────────┘        └──┬─┬──┘
+//	                    │  ▲                     answer   │ │ tool calls
+//	    all K complete  │  └──────────────────────────────┘ ▼
+//	    ▼               │         ▲      results         tools: durable
+//	before-finalize     │ stop,   └───────────────────── before they run
+//	hooks ──▶ boundary  │ budget
+//	          checkpoint ◀┘
+//	            │
+//	            ▼
+//	          final mirror ──▶ Complete event
 //
 // # Guarantees
 //

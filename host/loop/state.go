@@ -225,3 +225,12 @@ func clip(reason string) string {
 	}
 	return reason[:cut] + ellipsis
 }
+
+// Validate checks that the runtime status is a known one.
+func (r Runtime) Validate() error {
+	switch r.Status {
+	case RuntimeIdle, RuntimeRunning, RuntimeSuspended, RuntimeFinalizing, RuntimeCompleted, RuntimeCancelled, RuntimeFailed:
+		return nil
+	}
+	return fmt.Errorf("%w: runtime status %q is unknown", ErrState, r.Status)
+}
