@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -23,6 +24,7 @@ const (
 	FaultMalformed FaultKind = "malformed"  // an answer that breaks the contract
 	FaultCrash     FaultKind = "crash"      // its process is gone
 	FaultDisabled  FaultKind = "disabled"   // switched off after too many faults
+	FaultFailure   FaultKind = "failure"    // a hook answered with its own typed error instead of a decision
 )
 
 // Fault says that a plugin broke its contract. It is told apart from a
@@ -49,3 +51,11 @@ func (f *Fault) Error() string {
 
 // Unwrap gives the cause.
 func (f *Fault) Unwrap() error { return f.Err }
+
+// kindOf classes an error that the contract does not know.
+func kindOf(err error) FaultKind {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return FaultTimeout
+	}
+	return FaultTrap
+}
