@@ -107,6 +107,7 @@ func TestWhatTheHostIsAskedFor(t *testing.T) {
 		{"what is behind a branch isn't reached", program(body(op(block, void, br, 0, nop, nop, nop, end))), []int64{1 + 1 + 1 + 1}},
 		{"what is behind a return isn't reached", program(body(op(return_, nop, nop))), []int64{2}},
 		{"the longest way to a label counts", program(body(op(block, void), constI32(0), op(brIf, 0, nop, nop, br, 0, end))), []int64{1 + 1 + 2 + 3 + 1}},
+		{"a label is reached by br_if though the way to it is closed", program(body(op(block, void), constI32(1), op(brIf, 0, unreachable, end, nop, nop, nop))), []int64{1 + 3 + 3 + 1}},
 		{"a jump table reaches all its labels", program(body(
 			op(block, void, block, void), constI32(0), op(brTable, 1, 0, 1, end, nop, nop, nop, br, 0, end, nop))),
 			[]int64{1 + 2 + 2 + 4 + 2}},
