@@ -1,0 +1,35 @@
+// Package conformance proves that a storage backend keeps the promises of the
+// storage port (package host/store), and that the counted loop keeps its own
+// promises on top of that backend.
+//
+// It is one table of cases, run in two ways:
+//
+//	                 ┌─ Run(t, harness)            subtests, from any repository's go test
+//	Harness ─▶ Cases ┤
+//	                 └─ Check(ctx, harness, opts)  a Report, without package testing
+//
+// A backend joins by writing a Harness: a few lines that open independent
+// handles onto the same data. The suite knows the port and never a backend.
+//
+// # What a case is
+//
+// A Case has a stable id that begins with the rule it proves ("S-2/stale-generation"),
+// one sentence, the abilities it needs, and a function that returns an error
+// saying what was expected and what came. Each case works on a kind of record
+// of its own, so cases don't see one another's data, and a store that already
+// holds records can be checked: what a case made is deleted after it (the
+// tombstones stay).
+//
+// # What a result means
+//
+// A case passes, fails, or is skipped with a reason. A skipped case of the
+// core profile makes the result partial; a run in which nothing was executed is
+// a failure. The report holds the environment and the seed, and the same seed
+// gives the same operations in the same order; only names and times differ.
+//
+// # Faults
+//
+// Faulty wraps any store. It records calls and fails the ones that a predicate
+// chooses, before or after they reached the store, with a definite error or
+// with an unknown outcome. So every backend gets the fault cases for free.
+package conformance
