@@ -21,9 +21,9 @@ func (c *ToolCall) Name() string { return c.input.Call.Name }
 // ID is the call's id.
 func (c *ToolCall) ID() string { return c.input.Call.ID }
 
-// Arguments reads the call's arguments; an absent value reads as {}.
+// Arguments reads the call's arguments; an absent value or a null reads as {}.
 func (c *ToolCall) Arguments() *wire.Reader {
-	if len(c.input.Call.Arguments) == 0 {
+	if a := string(c.input.Call.Arguments); a == "" || a == "null" {
 		return wire.NewReader("{}")
 	}
 	return wire.NewReader(string(c.input.Call.Arguments))

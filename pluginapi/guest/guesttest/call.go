@@ -38,11 +38,14 @@ func (h *Host) Hook(p guest.Plugin, point pluginapi.HookPoint, document any) (pl
 	return d, d.Validate(point, true)
 }
 
-// Tool runs p's tool name with arguments, a JSON text.
+// Tool runs p's tool name with arguments, a JSON text; "" is none.
 func (h *Host) Tool(p guest.Plugin, name, arguments string) (pluginapi.ToolOutput, error) {
 	in := pluginapi.ToolInput{
 		Session: pluginapi.SessionInfo{ID: "0190a000-0000-7000-8000-000000000001"},
-		Call:    pluginapi.ToolCall{ID: "call-1", Name: name, Arguments: pluginapi.Raw(arguments)},
+		Call:    pluginapi.ToolCall{ID: "call-1", Name: name},
+	}
+	if arguments != "" {
+		in.Call.Arguments = pluginapi.Raw(arguments)
 	}
 	var o pluginapi.ToolOutput
 	err := h.call(p, pluginapi.OpTool, in, &o)

@@ -28,7 +28,13 @@ func (r *Reader) Text() string {
 // The next byte is its opening quote.
 func (r *Reader) skipText() (escapes bool) {
 	i := r.pos + 1
-	for r.at(i) {
+	for {
+		for i < len(r.s) && plain(r.s[i]) {
+			i++
+		}
+		if !r.at(i) {
+			break
+		}
 		switch c := r.s[i]; {
 		case c == '"':
 			r.pos = i + 1
@@ -44,9 +50,7 @@ func (r *Reader) skipText() (escapes bool) {
 		case c < 0x20:
 			r.failAt(i, "control character in a string")
 			return false
-		case c < utf8.RuneSelf:
-			i++
-		default:
+		case c >= utf8.RuneSelf:
 			r.at(i + utf8.UTFMax - 1) // a rune may cross the end of the front
 			ru, n := utf8.DecodeRuneInString(r.s[i:])
 			if ru == utf8.RuneError && n == 1 {
@@ -59,6 +63,9 @@ func (r *Reader) skipText() (escapes bool) {
 	r.failAt(i, "unexpected end in a string")
 	return false
 }
+
+// plain reports whether c stands for itself inside a string.
+func plain(c byte) bool { return c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' }
 
 // escapeLen is the length of the escape at i; 0: it is not valid.
 func (r *Reader) escapeLen(i int) int {
