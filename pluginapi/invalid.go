@@ -14,12 +14,7 @@ func (e *InvalidError) Error() string { return e.Document + ": " + e.Field + ": 
 // broken is a rule that was broken below a document's root; the zero value: none was.
 type broken struct{ field, problem string }
 
-func (b broken) under(prefix string) broken {
-	if b.field == "" {
-		return broken{prefix, b.problem}
-	}
-	return broken{prefix + "." + b.field, b.problem}
-}
+func (b broken) under(prefix string) broken { return broken{prefix + "." + b.field, b.problem} }
 
 func (b broken) err(document string) error {
 	if b == (broken{}) {

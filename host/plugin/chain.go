@@ -113,6 +113,13 @@ func (c *Chain) MayMutate(point pluginapi.HookPoint) bool {
 // At an observer point all hooks run, and the verdict is doc alone.
 func (c *Chain) Run(ctx context.Context, env Env, point pluginapi.HookPoint, doc []byte) (Verdict, error) {
 	v := Verdict{Document: doc}
+	if !c.Has(point) {
+		return v, nil
+	}
+	head, err := inputHead(&pluginapi.HookInput{Point: point, Session: env.Session, Loop: env.Loop, Document: doc})
+	if err != nil {
+		return v, err
+	}
 	for _, s := range c.points[point] {
 		if ctx.Err() != nil {
 			return v, context.Cause(ctx)
@@ -125,10 +132,7 @@ func (c *Chain) Run(ctx context.Context, env Env, point pluginapi.HookPoint, doc
 			}
 			continue
 		}
-		hash, err := inputSHA256(in)
-		if err != nil {
-			return v, err
-		}
+		hash := inputSHA256(head, in.Document)
 		d, stats, err := s.ask(ctx, env, in)
 		fault, isFault := errors.AsType[*Fault](err)
 		if err != nil && !isFault {

@@ -39,16 +39,12 @@ func inputHead(in *pluginapi.HookInput) ([]byte, error) {
 	return append(head[:len(head)-1], `,"document":`...), nil
 }
 
-// inputSHA256 is the hex SHA-256 of EncodeInput, without building it: a document
-// may be a whole conversation.
-func inputSHA256(in *pluginapi.HookInput) (string, error) {
-	head, err := inputHead(in)
-	if err != nil {
-		return "", err
-	}
+// inputSHA256 is the hex SHA-256 of EncodeInput, from its head and its document,
+// without building it: a document may be a whole conversation.
+func inputSHA256(head, document []byte) string {
 	sum := sha256.New()
 	sum.Write(head)
-	sum.Write(in.Document)
+	sum.Write(document)
 	sum.Write([]byte{'}'})
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -7,8 +7,8 @@ type Record struct {
 	Point       pluginapi.HookPoint `json:"point"`
 	Plugin      string              `json:"plugin"`
 	Digest      string              `json:"digest"`
-	InputSHA256 string              `json:"input_sha256"` // hex, of the HookInput's JSON
-	Action      pluginapi.Action    `json:"action"`       // what took effect
+	InputSHA256 string              `json:"input_sha256"` // hex, of EncodeInput
+	Action      pluginapi.Action    `json:"action"`       // what took effect; continue with a Fault: a warning, on_error allowed it
 	Reason      string              `json:"reason,omitempty"`
 	Code        string              `json:"code,omitempty"`
 	Fault       string              `json:"fault,omitempty"` // a fault's kind and text, where there was one

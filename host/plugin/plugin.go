@@ -60,7 +60,8 @@ type Hook interface {
 	// Points are its subscriptions.
 	Points() []pluginapi.HookDecl
 	// Run asks for a decision. Errors are a *Fault, a *pluginapi.Failure (a fault
-	// too), or ctx's error. in.Document is the point's document in JSON.
+	// too), or ctx's error. in.Document is the point's document in JSON; it is
+	// shared with the host: read it, never change it.
 	Run(ctx context.Context, s Session, in *pluginapi.HookInput) (pluginapi.Decision, CallStats, error)
 }
 
