@@ -1,0 +1,114 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/loophost/loophost/host/plugin/wasm/meter"
+)
+
+// compile fills c. A cache entry that is damaged is thrown away and built anew, once.
+func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
+	code, err := meter.Rewrite(original, meter.Options{})
+	switch {
+	case err == nil:
+		c.metered = true
+	case errors.Is(err, meter.ErrUnsupported), errors.Is(err, meter.ErrTooLarge):
+		r.log.LogAttrs(ctx, levelInfo, "module can't be metered; its time is bounded by closing on context end", attrDigest(c.digest), attrErr(err))
+		code = original
+	default:
+		c.err = err
+		return
+	}
+	if r.disk == nil {
+		c.err = r.build(ctx, c, original, code, "", false)
+		return
+	}
+	entry := r.disk.entry(c.digest, c.metered)
+	switch ok, err := entry.verify(); {
+	case err != nil:
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is damaged; compiling again", attrDigest(c.digest), attrErr(err))
+	case ok:
+		// The digest of the original is part of the entry's name, and only what was
+		// validated gets an entry.
+		if err := r.build(ctx, c, original, code, entry.dir, true); err == nil {
+			return
+		} else {
+			r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
+		}
+	}
+	c.err = r.buildIntoCache(ctx, c, original, code, entry)
+}
+
+// buildIntoCache compiles in a new folder and puts that in the entry's place, so
+// that other processes see whole entries only. A cache that can't be written
+// costs time, not the plugin.
+func (r *Runtime) buildIntoCache(ctx context.Context, c *compiled, original, code []byte, entry cacheEntry) error {
+	dir, err := entry.begin()
+	if err != nil {
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))
+		return r.build(ctx, c, original, code, "", false)
+	}
+	if err := r.build(ctx, c, original, code, dir, false); err != nil {
+		entry.drop(dir)
+		return err
+	}
+	if err := entry.commit(dir); err != nil {
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))
+		entry.drop(dir)
+	}
+	return nil
+}
+
+// build makes a wazero runtime with the host modules and compiles code in it.
+// It leaves c untouched when it fails.
+func (r *Runtime) build(ctx context.Context, c *compiled, original, code []byte, dir string, validated bool) error {
+	if c.metered && !validated {
+		if err := validate(ctx, original); err != nil {
+			return err
+		}
+	}
+	n := compiled{cache: wazero.NewCompilationCache()}
+	if dir != "" {
+		cache, err := wazero.NewCompilationCacheWithDir(dir)
+		if err != nil {
+			return err
+		}
+		n.cache = cache
+	}
+	n.rt = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
+		WithCoreFeatures(features()).
+		WithCompilationCache(n.cache).
+		WithCloseOnContextDone(!c.metered).
+		WithDebugInfoEnabled(false))
+	err := func() error {
+		if _, err := wasi_snapshot_preview1.Instantiate(ctx, n.rt); err != nil {
+			return fmt.Errorf("host module %s: %w", wasiModule, err)
+		}
+		if err := instantiateHost(ctx, n.rt); err != nil {
+			return err
+		}
+		var err error
+		n.mod, err = n.rt.CompileModule(ctx, code)
+		return err
+	}()
+	if err != nil {
+		n.free()
+		return err
+	}
+	c.rt, c.cache, c.mod = n.rt, n.cache, n.mod
+	return nil
+}
+
+// validate checks the module as its author built it, since the metered copy is
+// what gets compiled. The interpreter's compiler is the cheapest way to wazero's
+// validation; nothing runs.
+func validate(ctx context.Context, original []byte) error {
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features()))
+	_, err := rt.CompileModule(ctx, original)
+	return errors.Join(err, rt.Close(ctx))
+}
