@@ -61,10 +61,22 @@ func admit(m *Machine, _ Event) []Effect {
 	return effects
 }
 
-// completeOnly counts a direct answer: the open iteration is complete, or the pending deny answered.
+// call asks for the provider call. A stop that came while its admission was
+// being written ends its waits, too (S-13).
+func call(m *Machine, _ Event) []Effect {
+	effects := []Effect{{Kind: EffectCallProvider}}
+	if m.halt != nil {
+		effects = append(effects, Effect{Kind: EffectHurry})
+	}
+	return effects
+}
+
+// completeOnly counts a direct answer: the open iteration is complete, or the
+// pending deny answered. Memory is ahead of the store until the next checkpoint.
 func completeOnly(m *Machine, _ Event) []Effect {
 	if m.state.IterationsCompleted < m.state.IterationsStarted {
 		m.state.IterationsCompleted++
+		m.durable = false
 	}
 	m.pendingDeny = false
 	m.complete = true
@@ -219,9 +231,25 @@ func (m *Machine) raiseHalt(s Status, ev Event, code ReasonCode) []Effect {
 
 func raiseSpent(m *Machine, ev Event) []Effect {
 	if m.spent == nil {
-		m.spent = &request{ev.Code, ev.Reason}
+		code := ev.Code
+		if code == "" {
+			code = ReasonTokens
+		}
+		m.spent = &request{code, ev.Reason}
 	}
 	return nil
+}
+
+// expire remembers that the drain is over: also what would start only after the
+// commit or answer at hand is not started.
+func expire(m *Machine, _ Event) []Effect {
+	m.expired = m.halt != nil
+	return nil
+}
+
+func expireNow(m *Machine, ev Event) []Effect {
+	expire(m, ev)
+	return []Effect{{Kind: EffectInterrupt}}
 }
 
 func raiseCancel(m *Machine, ev Event) []Effect {

@@ -4,7 +4,8 @@ package loop
 type EffectKind string
 
 // The effects. At most one of those that answer is under way at a time; the
-// answers are named behind each.
+// answers are named behind each. All but checkpoint and settle may also answer
+// host_failed and, once cut off, interrupted; all may answer fenced.
 const (
 	EffectCheckpoint   EffectKind = "checkpoint"    // commit state and pending entries → checkpoint_done, checkpoint_failed, fenced
 	EffectPrepare      EffectKind = "prepare"       // run the before-hooks of an admission → prepared, hook_aborted, hook_denied
@@ -19,7 +20,7 @@ const (
 	// Effects without an answer.
 	EffectInject    EffectKind = "inject"    // append Text as a user message to what the next checkpoint carries
 	EffectInterrupt EffectKind = "interrupt" // cut off the effect that is under way; it answers, at the latest with interrupted
-	EffectHurry     EffectKind = "hurry"     // end a wait between provider attempts (S-13); such a wait answers interrupted
+	EffectHurry     EffectKind = "hurry"     // end the waits between this call's attempts, the present and the later ones (S-13); such a wait answers interrupted
 	EffectPublish   EffectKind = "publish"   // emit Publish, in this order with the rest
 	EffectEnd       EffectKind = "end"       // the run is over
 )

@@ -31,7 +31,7 @@ const (
 	EvStop        EventKind = "stop"         // admit nothing more
 	EvBudgetSpent EventKind = "budget_spent" // a budget other than the rounds is spent: the next admission is refused
 	EvWallTime    EventKind = "wall_time"    // like stop, and the ending is budget_exhausted
-	EvExpire      EventKind = "expire"       // the drain of a wall_time took too long: interrupt
+	EvExpire      EventKind = "expire"       // what a stop or wall_time lets drain took too long: interrupt it, start nothing more
 	EvCancel      EventKind = "cancel"       // end now
 	EvFenced      EventKind = "fenced"       // another owner holds the session (L-21)
 
@@ -44,6 +44,6 @@ type Event struct {
 	Kind      EventKind
 	ToolCalls bool       // EvAnswered
 	Passed    bool       // EvVerified
-	Code      ReasonCode // EvStop, EvCancel, EvBudgetSpent; "" takes the kind's default
+	Code      ReasonCode // EvStop, EvWallTime, EvCancel, EvBudgetSpent; "" takes operator_stop, wall_time, operator_cancel, tokens
 	Reason    string     // for a person
 }

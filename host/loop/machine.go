@@ -59,6 +59,7 @@ type Machine struct {
 	halt       *request // the first raised stop or wall time
 	haltStatus Status
 	spent      *request // a spent budget other than the rounds
+	expired    bool     // what was admitted before the halt did not drain in time: nothing more is started
 
 	complete    bool   // the round that is ending completed its iteration, or answered a deny
 	cutOff      bool   // the boundary at hand was taken at the round's end: its verifier and after-round hooks are due (L-10)
@@ -69,6 +70,8 @@ type Machine struct {
 	fenced  bool
 	failing bool // a checkpoint failed (L-19)
 	durable bool // the state in memory is known to be in the store
+
+	trace func(*Transition) // for tests: the row about to be taken; may be nil
 }
 
 type request struct {
@@ -143,6 +146,9 @@ func (m *Machine) Step(ev Event) ([]Effect, error) {
 		if t == nil {
 			return nil, fmt.Errorf("%w: %s in phase %s", ErrUnexpected, ev.Kind, m.phase)
 		}
+		if m.trace != nil {
+			m.trace(t)
+		}
 		if t.Do != nil {
 			effects = append(effects, t.Do(m, ev)...)
 		}
@@ -179,3 +185,10 @@ func (m *Machine) newIteration() bool {
 func (m *Machine) roundsSpent() bool { return m.state.RoundsStarted == m.state.MaxTotalRounds }
 
 func (m *Machine) subscribed() bool { return m.cfg.AfterRound || m.cfg.Verifier }
+
+// HaltStatus is the status that a raised stop ends in: stopped, or
+// budget_exhausted for the wall time; "" where none was raised.
+func (m *Machine) HaltStatus() Status { return m.haltStatus }
+
+// Denies is how many before-finalize denies there were in a row (L-13).
+func (m *Machine) Denies() uint32 { return m.denies }

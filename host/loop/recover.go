@@ -27,16 +27,17 @@ func PlanRecovery(s *State, rt Runtime) Recovery {
 	return RecoverNothing
 }
 
-// Recovered is the state and runtime that recovery r checkpoints, for the
-// recoveries mark and mirror. Counters and generation stay.
+// Recovered is the state and runtime that recovery r checkpoints. Counters and
+// generation stay; the recoveries nothing and refuse change nothing.
 func Recovered(s State, rt Runtime, r Recovery) (State, Runtime) {
-	s.Revision++
 	switch r {
 	case RecoverMark:
+		s.Revision++
 		s.Status, s.ReasonCode = RecoveryUnsupported, ReasonOwnerLost
 		s.Reason = "the execution that ran this loop ended without an ending"
 		rt.Status = RuntimeFailed
 	case RecoverMirror:
+		s.Revision++
 		rt.Status = RuntimeCompleted
 	}
 	return s, rt

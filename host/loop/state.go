@@ -127,6 +127,9 @@ func Decode(data []byte) (*State, error) {
 	if len(data) > MaxStateBytes {
 		return nil, fmt.Errorf("%w: %d bytes; at most %d are allowed", ErrState, len(data), MaxStateBytes)
 	}
+	if err := checkMembers(data); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
 	var s State
 	if err := strictjson.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -135,6 +138,39 @@ func Decode(data []byte) (*State, error) {
 		return nil, err
 	}
 	return &s, nil
+}
+
+// stateMembers are the members of State's JSON; each is always written.
+var stateMembers = [...]string{
+	"schema_version", "generation", "revision", "owner_execution_id", "objective", "max_iterations", "max_total_rounds",
+	"iterations_started", "iterations_completed", "rounds_started", "status", "reason_code", "reason",
+}
+
+// checkMembers names a version that this host does not know before anything else
+// about the document, and lets no missing or null member pass for a zero: a
+// counter that was lost must not admit its rounds again.
+func checkMembers(data []byte) error {
+	var members map[string]json.RawMessage
+	if err := strictjson.Unmarshal(data, &members); err != nil {
+		return err
+	}
+	var version uint32
+	if raw, ok := members["schema_version"]; ok && json.Unmarshal(raw, &version) == nil && version != SchemaVersion {
+		return unknownVersion(version)
+	}
+	for _, name := range stateMembers {
+		switch raw, ok := members[name]; {
+		case !ok:
+			return fmt.Errorf("%s is missing", name)
+		case string(raw) == "null":
+			return fmt.Errorf("%s is null", name)
+		}
+	}
+	return nil
+}
+
+func unknownVersion(version uint32) error {
+	return fmt.Errorf("schema_version %d is unknown; this host knows %d", version, SchemaVersion)
 }
 
 // Encode writes the state; it refuses an invalid or oversized one.
@@ -155,7 +191,7 @@ func (s State) Encode() ([]byte, error) {
 // Validate checks that the fields are within bounds and agree with each other.
 func (s State) Validate() error {
 	if s.SchemaVersion != SchemaVersion {
-		return fmt.Errorf("%w: schema_version %d is unknown; this host knows %d", ErrState, s.SchemaVersion, SchemaVersion)
+		return fmt.Errorf("%w: %w", ErrState, unknownVersion(s.SchemaVersion))
 	}
 	if _, err := uuid.Parse(s.Generation); err != nil {
 		return fmt.Errorf("%w: generation %q is not a UUID", ErrState, s.Generation)
@@ -181,6 +217,8 @@ func (s State) Validate() error {
 		return fmt.Errorf("%w: status %s with %d of %d iterations completed", ErrState, s.Status, s.IterationsCompleted, s.MaxIterations)
 	case len(s.Reason) > MaxReasonBytes:
 		return fmt.Errorf("%w: reason has %d bytes; at most %d are allowed", ErrState, len(s.Reason), MaxReasonBytes)
+	case !utf8.ValidString(s.Reason) || !utf8.ValidString(string(s.ReasonCode)):
+		return fmt.Errorf("%w: reason or reason_code is not valid UTF-8", ErrState)
 	}
 	return nil
 }

@@ -1,0 +1,480 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/loophost/loophost/host/loop"
+	"github.com/loophost/loophost/host/plugin"
+	"github.com/loophost/loophost/host/store"
+	"github.com/loophost/loophost/pluginapi"
+)
+
+// driver carries out the effects of one loop's machine. One goroutine, the
+// run's, steps the machine and commits; at most one other carries out an effect
+// that may take long. The two never touch the session at the same time: while an
+// effect is under way the run's goroutine only listens.
+//
+//	signals, timers, lease ──▶ ┌───────────────┐ ──effects──▶ commits (in place)
+//	answers of effects     ──▶ │ loop.Machine  │ ──────────▶ hooks, provider, tools,
+//	                           └───────────────┘             verifier (one goroutine)
+type driver struct {
+	s     *Session
+	spec  RunSpec
+	chain *plugin.Chain
+	tools *toolset
+	m     *loop.Machine
+
+	// What the effects hand on to each other.
+	prompt    promptState
+	request   *pluginapi.ProviderRequest // rewritten by a before-provider hook, for the admitted round; nil: none
+	injected  []pluginapi.Message        // waits for the next admission
+	round     roundState
+	ordinal   uint64 // provider calls of this execution
+	usage     usageSum
+	reported  *pluginapi.Usage // of usage, as of the last answer
+	finalText string
+	cause     error // what made the run fail
+
+	flight  *flight
+	answers chan answer
+	drain   *time.Timer
+	wall    *time.Timer
+	expired bool
+
+	emitMu sync.Mutex
+}
+
+// promptState is the before-prompt decision that ran ahead of the start.
+type promptState struct {
+	ran     bool
+	text    string
+	verdict plugin.Verdict
+	err     error
+	started bool // session_start ran
+}
+
+// roundState is the round under way.
+type roundState struct {
+	message pluginapi.Message
+	calls   []callState
+	results []pluginapi.ToolResult
+}
+
+// flight is the effect under way.
+type flight struct {
+	kind   loop.EffectKind
+	cancel context.CancelCauseFunc
+	hurry  chan struct{} // closed to end a wait between provider attempts
+}
+
+type answer struct{ events []loop.Event }
+
+// errInterrupted is the cause of an effect's context once the run wants it to end.
+var errInterrupted = errors.New("the run is ending")
+
+func (s *Session) newDriver(spec RunSpec) (*driver, error) {
+	if spec.DrainTimeout == 0 {
+		spec.DrainTimeout = DefaultDrainTimeout
+	}
+	if spec.MaxWait == 0 {
+		spec.MaxWait = DefaultMaxWait
+	}
+	chain, err := plugin.NewChain(spec.Hooks)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := newToolset(spec.Tools)
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{s: s, spec: spec, chain: chain, tools: tools, answers: make(chan answer, 1)}
+	s.w.require = spec.Durability
+	s.w.acknowledged = d.project
+	return d, nil
+}
+
+// run drives the machine to its end. ctx is the caller's; durable outlives it.
+func (d *driver) run(ctx, durable context.Context) (Result, error) {
+	objective, err := d.rewriteObjective(ctx)
+	if err != nil {
+		return d.s.result(), err
+	}
+	d.m, err = loop.New(loop.Config{
+		Generation: d.s.Generation(), ExecutionID: d.s.ExecutionID(), Objective: objective,
+		Iterations: d.spec.Iterations, Rounds: d.spec.Rounds,
+		AfterRound: d.chain.Has(pluginapi.AfterRound), Verifier: d.spec.Verifier != nil,
+	})
+	if err != nil {
+		return d.s.result(), err
+	}
+	if err := d.stageStart(); err != nil {
+		return d.s.result(), err
+	}
+	defer d.stopTimers()
+	defer d.land()
+	if d.spec.Timeout > 0 {
+		d.wall = time.NewTimer(d.spec.Timeout)
+	}
+	queue := []loop.Event{{Kind: loop.EvStart}}
+	for d.m.Phase() != loop.Done {
+		for len(queue) > 0 && d.m.Phase() != loop.Done {
+			ev := queue[0]
+			queue = queue[1:]
+			more, err := d.step(durable, ev)
+			if err != nil {
+				return d.s.result(), err
+			}
+			queue = append(queue, more...)
+		}
+		if d.m.Phase() != loop.Done {
+			queue = append(queue, d.wait(ctx)...)
+		}
+	}
+	d.land()
+	d.observeEnd(ctx)
+	return d.result()
+}
+
+// land waits for an effect that the machine's end left behind (it was fenced).
+func (d *driver) land() {
+	if d.flight == nil {
+		return
+	}
+	d.flight.cancel(errInterrupted)
+	<-d.answers
+	d.flight = nil
+}
+
+// step gives the machine one event and carries out what it asks for.
+func (d *driver) step(ctx context.Context, ev loop.Event) ([]loop.Event, error) {
+	effects, err := d.m.Step(ev)
+	if err != nil {
+		if errors.Is(err, loop.ErrNotRunning) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	d.mirrorState()
+	var out []loop.Event
+	for _, e := range effects {
+		out = append(out, d.carryOut(ctx, e)...)
+	}
+	return out, nil
+}
+
+// mirrorState copies the machine's memory into the session's head.
+func (d *driver) mirrorState() {
+	state, runtime := d.m.State(), d.m.Runtime()
+	d.s.setHead(func(h *Head) {
+		h.Loop, h.Runtime = &state, runtime
+		h.Run.Usage = d.reported
+	})
+}
+
+func (d *driver) carryOut(ctx context.Context, e loop.Effect) []loop.Event {
+	switch e.Kind {
+	case loop.EffectCheckpoint:
+		return d.checkpoint(ctx, e)
+	case loop.EffectSettle:
+		return d.settle(ctx)
+	case loop.EffectInject:
+		d.injected = append(d.injected, pluginapi.Message{Role: pluginapi.RoleUser, Origin: "finalize", Text: e.Text})
+	case loop.EffectInterrupt:
+		if d.flight != nil {
+			d.flight.cancel(errInterrupted)
+		}
+	case loop.EffectHurry:
+		if f := d.flight; f != nil && f.hurry != nil {
+			close(f.hurry)
+			f.hurry = nil
+		}
+	case loop.EffectPublish:
+		d.publish(e)
+	case loop.EffectEnd:
+	default:
+		d.launch(ctx, e)
+		if d.expired {
+			return []loop.Event{{Kind: loop.EvExpire}}
+		}
+	}
+	return nil
+}
+
+// launch starts an effect that answers later.
+func (d *driver) launch(ctx context.Context, e loop.Effect) {
+	ectx, cancel := context.WithCancelCause(ctx)
+	f := &flight{kind: e.Kind, cancel: cancel}
+	hurry := make(chan struct{})
+	if e.Kind == loop.EffectCallProvider {
+		f.hurry = hurry
+		if d.m.StopRaised() {
+			close(hurry)
+			f.hurry = nil
+		}
+	}
+	d.flight = f
+	info := d.loopInfo()
+	go func() { d.answers <- answer{events: d.effect(ectx, e, info, hurry)} }()
+}
+
+// effect carries out one effect, after the lease is known to be good (L-28).
+func (d *driver) effect(ctx context.Context, e loop.Effect, info pluginapi.LoopInfo, hurry <-chan struct{}) []loop.Event {
+	if err := d.s.lease.hold(ctx); err != nil {
+		if ctx.Err() != nil {
+			return interrupted
+		}
+		return []loop.Event{{Kind: loop.EvFenced}}
+	}
+	switch e.Kind {
+	case loop.EffectPrepare:
+		return d.prepare(ctx, info, e.NewIteration)
+	case loop.EffectCallProvider:
+		return d.callProvider(ctx, info, hurry)
+	case loop.EffectGuardTools:
+		return d.guardTools(ctx, info)
+	case loop.EffectRunTools:
+		return d.runTools(ctx, info)
+	case loop.EffectVerify:
+		return d.verify(ctx)
+	case loop.EffectReview:
+		return d.review(ctx, info)
+	case loop.EffectFinalize:
+		return d.finalize(ctx, info)
+	}
+	return d.hostFailed(errors.New("the machine asked for an effect that the host does not know: " + string(e.Kind)))
+}
+
+var interrupted = []loop.Event{{Kind: loop.EvInterrupted}}
+
+// wait listens until something happens.
+func (d *driver) wait(ctx context.Context) []loop.Event {
+	done := ctx.Done()
+	if d.m.CancelRaised() {
+		done = nil // heard
+	}
+	var wall, drain <-chan time.Time
+	if d.wall != nil {
+		wall = d.wall.C
+	}
+	if d.drain != nil {
+		drain = d.drain.C
+	}
+	select {
+	case a := <-d.answers:
+		d.flight.cancel(nil)
+		d.flight = nil
+		d.reported = d.usage.total()
+		return a.events
+	case sig := <-d.s.mail.ch:
+		return []loop.Event{signalEvent(sig)}
+	case <-done:
+		return []loop.Event{{Kind: loop.EvCancel, Reason: context.Cause(ctx).Error()}}
+	case <-wall:
+		d.wall = nil
+		return []loop.Event{{Kind: loop.EvWallTime, Reason: "the run reached its wall time of " + d.spec.Timeout.String()}}
+	case <-drain:
+		d.drain = nil
+		if d.m.HaltStatus() == loop.BudgetExhausted {
+			d.expired = true
+			return []loop.Event{{Kind: loop.EvExpire}}
+		}
+		return []loop.Event{{Kind: loop.EvCancel, Code: loop.ReasonDrainTimeout, Reason: "what was admitted did not drain within " + d.spec.DrainTimeout.String() + " of the stop"}}
+	case <-d.s.lease.fenced:
+		return []loop.Event{{Kind: loop.EvFenced}}
+	}
+}
+
+func signalEvent(s store.Signal) loop.Event {
+	if s.Kind == store.SignalCancel {
+		return loop.Event{Kind: loop.EvCancel, Reason: orElse(s.Reason, "cancelled by an operator")}
+	}
+	return loop.Event{Kind: loop.EvStop, Reason: orElse(s.Reason, "stopped by an operator")}
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// heard are the signals that have arrived, without waiting.
+func (d *driver) heard(acked []store.Signal) []loop.Event {
+	for _, sig := range acked {
+		if sig.Run == d.s.fence.Run {
+			_ = d.s.mail.offer(sig) // the mailbox is open while the run is
+		}
+	}
+	var out []loop.Event
+	for {
+		select {
+		case sig := <-d.s.mail.ch:
+			out = append(out, signalEvent(sig))
+		default:
+			return out
+		}
+	}
+}
+
+func (d *driver) stopTimers() {
+	for _, t := range []*time.Timer{d.wall, d.drain} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// checkpoint commits the machine's state (L-5 … L-15) and reports what became of
+// it. Signals that came with or before the acknowledgement count before it does.
+func (d *driver) checkpoint(ctx context.Context, e loop.Effect) []loop.Event {
+	if err := d.stageCheckpoint(e); err != nil {
+		d.cause = err
+		return []loop.Event{{Kind: loop.EvCheckpointFailed, Reason: "checkpoint " + string(e.Checkpoint) + ": " + err.Error()}}
+	}
+	signals, err := d.s.commitHead(ctx, string(e.Checkpoint))
+	switch {
+	case err == nil:
+		return append(d.heard(signals), loop.Event{Kind: loop.EvCheckpointDone})
+	case IsFenced(err):
+		d.cause = err
+		return []loop.Event{{Kind: loop.EvFenced}}
+	}
+	d.cause = &CheckpointError{Session: d.s.ID(), Checkpoint: string(e.Checkpoint), Err: err}
+	return []loop.Event{{Kind: loop.EvCheckpointFailed, Reason: "checkpoint " + string(e.Checkpoint) + ": " + err.Error()}}
+}
+
+// settle writes memory over a failed checkpoint (L-20).
+func (d *driver) settle(ctx context.Context) []loop.Event {
+	err := d.s.closeCalls(notStarted)
+	if err == nil {
+		d.noteEnding()
+		_, err = d.s.commitHead(ctx, "settle")
+	}
+	switch {
+	case err == nil:
+		return []loop.Event{{Kind: loop.EvSettled}}
+	case IsFenced(err):
+		d.cause = err
+		return []loop.Event{{Kind: loop.EvFenced}}
+	}
+	if c, ok := errors.AsType[*CheckpointError](d.cause); ok {
+		c.Unknown = true
+	}
+	d.s.host.cfg.Logger.Error("the failure of a checkpoint could not be stored", "session_id", d.s.ID(), "generation", d.s.Generation(), "error", err)
+	return []loop.Event{{Kind: loop.EvSettleFailed}}
+}
+
+// publish emits what the machine decided about.
+func (d *driver) publish(e loop.Effect) {
+	switch e.Publish {
+	case loop.PublishComplete:
+		d.emit(d.s.terminalEvent(EventComplete))
+	case loop.PublishCancelled:
+		d.emit(d.s.terminalEvent(EventCancelled))
+	case loop.PublishFailed:
+		d.emit(d.s.terminalEvent(EventFailed))
+	case loop.PublishFenced:
+		d.emit(d.live(Event{Type: EventFenced, Reason: "another owner took the session over"}))
+	case loop.PublishStopRequested:
+		d.drain = time.NewTimer(d.spec.DrainTimeout)
+		d.emit(d.live(Event{Type: EventStopRequested, Reason: e.Text}))
+	}
+}
+
+// live fills in who and where for a live event.
+func (d *driver) live(e Event) Event {
+	snap := d.s.Snapshot()
+	e.SessionID, e.ExecutionID, e.Generation = d.s.ID(), d.s.ExecutionID(), d.s.Generation()
+	e.Revision, e.Time = snap.Mark.Revision, d.s.host.now()
+	return e
+}
+
+// project emits the events of committed entries.
+func (d *driver) project(entries []pendingEntry, first, revision uint64) {
+	for i, p := range entries {
+		if ev, ok := projectEntry(d.s.ID(), p.entry, first+uint64(i), revision); ok {
+			d.emit(ev)
+		}
+	}
+}
+
+// emit passes an event to the observer, one at a time.
+func (d *driver) emit(e Event) {
+	if d.spec.Observer == nil {
+		return
+	}
+	d.emitMu.Lock()
+	defer d.emitMu.Unlock()
+	d.spec.Observer(e)
+}
+
+// projectEntry is the event of a committed entry; ok is false for entries that are not shown.
+func projectEntry(id string, e Entry, seq, revision uint64) (Event, bool) {
+	ev := Event{
+		Seq: &seq, SessionID: id, ExecutionID: e.ExecutionID, Generation: e.Generation, Revision: revision, Time: e.Time,
+		Iteration: e.Iteration, Round: e.Round, Message: e.Message, Hook: e.Hook, Checkpoint: e.Checkpoint, Started: e.Started,
+	}
+	switch e.Type {
+	case EntryStarted:
+		ev.Type = EventStarted
+	case EntryIteration:
+		ev.Type = EventIterationStarted
+	case EntryRound:
+		ev.Type = EventRoundStarted
+	case EntryMessage:
+		ev.Type = EventMessage
+	case EntryHook:
+		ev.Type = EventHook
+	case EntryCheckpoint:
+		ev.Type = EventCheckpoint
+	default:
+		return Event{}, false
+	}
+	return ev, true
+}
+
+// result is what Run returns.
+func (d *driver) result() (Result, error) {
+	r := d.s.result()
+	r.FinalText = d.finalText
+	state := d.m.State()
+	switch {
+	case d.m.Fenced():
+		return r, d.fencedError()
+	case d.m.CheckpointFailed():
+		return r, d.cause
+	case state.Status == loop.Cancelled:
+		return r, ErrCancelled
+	case state.Status == loop.Failed:
+		return r, &FailedError{Session: d.s.ID(), Code: state.ReasonCode, Reason: state.Reason, Err: d.cause}
+	}
+	return r, nil
+}
+
+func (d *driver) fencedError() error {
+	if IsFenced(d.cause) {
+		return d.cause
+	}
+	return &store.Error{Op: "run", Key: d.s.key, Kind: store.ErrFenced, Detail: "another owner took the session over; nothing more was written"}
+}
+
+func (d *driver) loopInfo() pluginapi.LoopInfo {
+	l := d.m.State()
+	return pluginapi.LoopInfo{
+		Status: string(l.Status), MaxIterations: l.MaxIterations, MaxTotalRounds: l.MaxTotalRounds,
+		IterationsStarted: l.IterationsStarted, IterationsCompleted: l.IterationsCompleted, RoundsStarted: l.RoundsStarted,
+	}
+}
+
+func (d *driver) sessionInfo() pluginapi.SessionInfo {
+	snap := d.s.Snapshot()
+	return pluginapi.SessionInfo{ID: d.s.ID(), ExecutionID: d.s.ExecutionID(), Generation: d.s.Generation(), Revision: snap.Mark.Revision}
+}
+
+func (d *driver) hostFailed(err error) []loop.Event {
+	d.cause = err
+	return []loop.Event{{Kind: loop.EvHostFailed, Reason: err.Error()}}
+}
