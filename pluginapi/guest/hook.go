@@ -5,26 +5,44 @@ import (
 	"github.com/loophost/loophost/pluginapi/guest/wire"
 )
 
-// HookCall is one call of a hook. What its methods decode is the caller's to keep.
+// HookCall is one call of a hook. Its input is read from the front, only as far
+// as it is asked. What its methods decode is the caller's to keep.
 type HookCall struct {
 	Call
-	input wire.HookInput
+	walk *wire.HookWalk
 }
 
 // Point is where in the loop the hook runs.
-func (c *HookCall) Point() pluginapi.HookPoint { return c.input.Point }
+func (c *HookCall) Point() pluginapi.HookPoint { return c.walk.Point() }
 
-// Document is the JSON of the point's document, a copy.
-func (c *HookCall) Document() pluginapi.Raw { return pluginapi.Raw(c.input.Document) }
+// Document is the JSON of the point's document.
+func (c *HookCall) Document() (pluginapi.Raw, error) {
+	in, err := c.input()
+	return pluginapi.Raw(in.Document), err
+}
 
 // Session names the session and the run.
 func (c *HookCall) Session() (pluginapi.SessionInfo, error) {
-	return part(c.input.Session, "session", (*wire.Reader).SessionInfo)
+	in, err := c.input()
+	if err != nil {
+		return pluginapi.SessionInfo{}, err
+	}
+	return part(in.Session, "session", (*wire.Reader).SessionInfo)
 }
 
 // Loop is the loop's state.
 func (c *HookCall) Loop() (pluginapi.LoopInfo, error) {
-	return part(c.input.Loop, "loop", (*wire.Reader).LoopInfo)
+	in, err := c.input()
+	if err != nil {
+		return pluginapi.LoopInfo{}, err
+	}
+	return part(in.Loop, "loop", (*wire.Reader).LoopInfo)
+}
+
+// input reads the whole input. The texts in it live until the hook returns.
+func (c *HookCall) input() (*wire.HookInput, error) {
+	in := c.walk.All()
+	return in, c.r.check(c.walk.End())
 }
 
 // Start is the document of session_start.
@@ -84,12 +102,15 @@ func (c *HookCall) Notification() (pluginapi.NotificationDoc, error) {
 
 // document decodes the point's document, which must be that of want.
 func document[T any](c *HookCall, want pluginapi.HookPoint, read func(*wire.Reader) T) (T, error) {
-	if c.input.Point != want {
-		var none T
-		return none, failure(pluginapi.FailInternal,
-			"the hook asked for the document of "+string(want)+" at "+string(c.input.Point))
+	var none T
+	if at := c.Point(); at != want {
+		return none, failure(pluginapi.FailInternal, "the hook asked for the document of "+string(want)+" at "+string(at))
 	}
-	return part(c.input.Document, "document", read)
+	in, err := c.input()
+	if err != nil {
+		return none, err
+	}
+	return part(in.Document, "document", read)
 }
 
 // part decodes one part of the input from a copy of its own, so that what is

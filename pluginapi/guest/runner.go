@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// frontBytes is how much of a provider's input is read before it is asked for
-	// more: enough for what comes before system prompt, tools and messages.
+	// frontBytes is how much of an input is read before it is asked for more:
+	// enough for what comes before a hook's document or a request's messages.
 	frontBytes = 4 << 10
 	// keepBytes bounds the buffers that are kept from call to call.
 	keepBytes = 1 << 20
@@ -57,12 +57,12 @@ func (r *Runner) Call(op pluginapi.Op, total int) pluginapi.Status {
 }
 
 func (r *Runner) hook() error {
-	rd := r.open(r.total)
-	env := rd.HookInput()
-	if err := r.check(rd.End()); err != nil {
+	c := &HookCall{Call: Call{r}, walk: r.open(frontBytes).HookWalk()}
+	c.walk.Point()
+	if err := r.check(c.walk.Err()); err != nil {
 		return err
 	}
-	d, err := r.plugin.Hook(&HookCall{Call: Call{r}, input: env})
+	d, err := r.plugin.Hook(c)
 	if err != nil {
 		return err
 	}

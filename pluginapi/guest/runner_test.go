@@ -85,13 +85,27 @@ func TestAHookKnowsSessionAndLoop(t *testing.T) {
 		if err != nil || l.Status != "running" || l.MaxTotalRounds != 20 {
 			t.Errorf("loop %+v, %v", l, err)
 		}
-		if c.Point() != pluginapi.AfterRound || string(c.Document()) != "{}" {
-			t.Errorf("point %q, document %q", c.Point(), c.Document())
+		doc, err := c.Document()
+		if c.Point() != pluginapi.AfterRound || string(doc) != "{}" || err != nil {
+			t.Errorf("point %q, document %q, %v", c.Point(), doc, err)
 		}
 		return guest.Continue(), nil
 	}), pluginapi.AfterRound, struct{}{})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAHookThatOnlyLooksAtThePointReadsOnlyTheFront(t *testing.T) {
+	h := new(guesttest.Host)
+	_, err := h.Hook(hook(func(c *guest.HookCall) (pluginapi.Decision, error) {
+		if c.Point() != pluginapi.BeforePrompt {
+			t.Errorf("point %q", c.Point())
+		}
+		return guest.Continue(), nil
+	}), pluginapi.BeforePrompt, pluginapi.PromptDoc{Text: strings.Repeat("p", 100_000)})
+	if err != nil || h.BytesRead > 4096 {
+		t.Errorf("read %d bytes, %v; want 4096 at most", h.BytesRead, err)
 	}
 }
 

@@ -23,7 +23,7 @@ func BenchmarkHookInput(b *testing.B) {
 	b.Run("wire", func(b *testing.B) {
 		for b.Loop() {
 			r := wire.NewReader(text)
-			h := r.HookInput()
+			h := r.HookWalk().All()
 			d := wire.NewReader(h.Document)
 			if v := d.RoundEndDoc(); v.Message.Text == "" || r.End() != nil || d.End() != nil {
 				b.Fatal(r.Err(), d.Err())

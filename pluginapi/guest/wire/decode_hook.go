@@ -26,25 +26,59 @@ type HookInput struct {
 	Document string
 }
 
-// HookInput takes a hook's input. Its parts are checked for syntax only.
-func (r *Reader) HookInput() (v HookInput) {
-	f := r.Fields(hookNames)
-	for i, ok := f.Next(); ok; i, ok = f.Next() {
-		switch i {
-		case 0:
-			v.Point = point(r.Text())
-		case 1:
-			v.Session = r.Raw()
-		case 2:
-			v.Loop = r.Raw()
-		case 3:
-			v.Document = r.Raw()
-		}
+// HookWalk reads a hook's input from the front, only as far as it is asked:
+// which point it is takes the first few bytes.
+type HookWalk struct {
+	r *Reader
+	f Fields
+	v HookInput
+}
+
+// HookWalk starts to read a hook's input. Its parts are checked for syntax only.
+func (r *Reader) HookWalk() *HookWalk {
+	return &HookWalk{r: r, f: r.Fields(hookNames)}
+}
+
+// Point reads until the point is known. Look at Err afterwards.
+func (w *HookWalk) Point() pluginapi.HookPoint {
+	for w.v.Point == "" && w.field() {
 	}
-	if v.Point == "" {
-		r.Fail("missing field point")
+	if w.v.Point == "" {
+		w.r.Fail("missing field point")
 	}
-	return v
+	return w.v.Point
+}
+
+// All reads the whole input.
+func (w *HookWalk) All() *HookInput {
+	w.Point()
+	for w.field() {
+	}
+	return &w.v
+}
+
+// Err is the error of what was read so far.
+func (w *HookWalk) Err() error { return w.r.Err() }
+
+// End checks that nothing but white space follows what was read.
+func (w *HookWalk) End() error { return w.r.End() }
+
+func (w *HookWalk) field() bool {
+	i, ok := w.f.Next()
+	if !ok {
+		return false
+	}
+	switch i {
+	case 0:
+		w.v.Point = point(w.r.Text())
+	case 1:
+		w.v.Session = w.r.Raw()
+	case 2:
+		w.v.Loop = w.r.Raw()
+	case 3:
+		w.v.Document = w.r.Raw()
+	}
+	return w.r.Err() == nil
 }
 
 // point gives a known point its constant, which outlives the reader's text.

@@ -83,7 +83,7 @@ var documents = []document{
 
 // hookInput reads a hook's input and all of its parts.
 func hookInput(r *wire.Reader) (v pluginapi.HookInput) {
-	in := r.HookInput()
+	in := r.HookWalk().All()
 	v.Point, v.Document = in.Point, pluginapi.Raw(in.Document)
 	if in.Session != "" {
 		p := wire.NewReader(in.Session)
