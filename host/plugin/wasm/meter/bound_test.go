@@ -22,14 +22,8 @@ func refuseAfter(n int, asked *int) refill {
 }
 
 var (
-	endless = body(op(loop, void), op(br, 0), op(end))
-	// Two calls of the next function each: 2^30 calls, no loop.
-	callTree = func() (bodies [][]byte) {
-		for i := range 30 {
-			bodies = append(bodies, body(op(call), uleb(uint64(i+1)), op(call), uleb(uint64(i+1))))
-		}
-		return append(bodies, body())
-	}()
+	endless     = body(op(loop, void), op(br, 0), op(end))
+	callTree    = tree(30)
 	fillForever = body(
 		constI32(1023), op(0x40, 0, drop), // memory.grow
 		op(loop, void),
@@ -37,6 +31,15 @@ var (
 		op(br, 0), op(end))
 	growForever = body(op(loop, void), constI32(1), op(0x40, 0, drop), op(br, 0), op(end))
 )
+
+// tree is functions that call the next one twice: 2^depth calls without a loop.
+func tree(depth int) (bodies [][]byte) {
+	for i := range depth {
+		next := uleb(uint64(i + 1))
+		bodies = append(bodies, body(op(call), next, op(call), next))
+	}
+	return append(bodies, body())
+}
 
 func TestWhatNeverEndsIsEndedWhenTheHostRefuses(t *testing.T) {
 	const grants = 10
