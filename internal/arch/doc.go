@@ -1,0 +1,6 @@
+// Package arch holds the test that keeps the import table true: arrows point
+// down only. It has no other code.
+//
+//	cmd/hostctl ─▶ backends, conformance, host ─▶ host/plugin ─▶ pluginapi
+//	conformance ─▶ host                host ─▶ host/loop, host/store
+package arch
