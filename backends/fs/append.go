@@ -1,0 +1,167 @@
+package fs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/loophost/loophost/backends/fs/internal/disk"
+	"github.com/loophost/loophost/backends/fs/internal/format"
+	"github.com/loophost/loophost/host/store"
+)
+
+// step is how much space is written ahead of the frames.
+const step = 256 << 10
+
+// stepShared is the same for shared records, of which there are many small ones.
+const stepShared = 16 << 10
+
+// errPoisoned says that a flush failed on the open journal: what the kernel
+// holds of it can't be trusted any more. Where a frame may have landed, the
+// caller has to settle that first; else the next change opens the journal anew.
+var errPoisoned = errors.New("an earlier flush of the journal failed on this handle; resolve the commit or acquire the record again")
+
+// append writes one frame that changes st, and flushes it: one write, one
+// flush, over space that was written before. The lock is held. Errors say by
+// their kind whether the frame may have landed: ErrUnavailable or
+// ErrUnknownOutcome, without operation and key.
+func (r *record) append(k format.Kind, m format.Meta, payload ...[]byte) error {
+	if r.poisoned != nil {
+		return &store.Error{Kind: store.ErrUnavailable, Err: r.poisoned}
+	}
+	m.Time = r.time()
+	h, b, err := r.st.frame(k, m, payload...)
+	if err != nil {
+		return &store.Error{Kind: store.ErrUnavailable, Err: err}
+	}
+	if err := r.setAside(); err != nil {
+		return &store.Error{Kind: store.ErrUnavailable, Detail: "the torn tail was not set aside", Err: err}
+	}
+	if err := r.extend(r.st.end + int64(len(b))); err != nil {
+		return &store.Error{Kind: store.ErrUnavailable, Err: err}
+	}
+	if err := r.put(b); err != nil {
+		return err
+	}
+	if r.passed() {
+		err := r.forget()
+		return &store.Error{Kind: store.ErrUnknownOutcome, Detail: detailPassed, Err: err}
+	}
+	before := r.st.indexLine(r.key)
+	if err := r.st.apply(r.key, h, m, payload); err != nil {
+		return &store.Error{Kind: store.ErrUnknownOutcome, Err: errors.Join(err, r.forget())}
+	}
+	r.ending = append(r.ending[:0], b[len(b)-endingLen:]...)
+	if k == format.Commit {
+		r.extendIndex(before)
+	}
+	return nil
+}
+
+// put writes b behind the last frame and flushes.
+func (r *record) put(b []byte) error {
+	at := r.st.end
+	if r.fresh {
+		// The last frame may be what a failed flush left in memory only. Writing the
+		// same bytes again lets this descriptor's flush cover them.
+		last := make([]byte, r.st.end-r.st.last)
+		if _, err := r.journal.ReadAt(last, r.st.last); err != nil {
+			return &store.Error{Kind: store.ErrUnavailable, Err: err}
+		}
+		at, b = r.st.last, append(last, b...)
+	}
+	if n, err := r.journal.WriteAt(b, at); err != nil {
+		return r.undo(at+int64(n), err)
+	}
+	if err := r.journal.Flush(); err != nil {
+		r.poisoned, r.unsure = fmt.Errorf("%w: %w", errPoisoned, err), true
+		return &store.Error{Kind: store.ErrUnknownOutcome, Err: err}
+	}
+	r.fresh = false
+	return nil
+}
+
+// undo puts filler over a frame that was written in part, up to end.
+func (r *record) undo(end int64, cause error) error {
+	if n := end - r.st.end; n > 0 {
+		if _, err := r.journal.WriteAt(filler(n), r.st.end); err != nil {
+			r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
+		}
+	}
+	return &store.Error{Kind: store.ErrUnavailable, Err: cause}
+}
+
+// extend makes sure that the file reaches past end, so that it never ends
+// within a frame, nor at its end while the record is in use: a file cut short
+// can be told from a torn write.
+func (r *record) extend(end int64) error {
+	size, err := r.journal.Size()
+	if err != nil || size > end {
+		return err
+	}
+	ahead := int64(step)
+	if r.key.Kind.Shared() {
+		ahead = stepShared
+	}
+	want := (end/ahead + 1) * ahead
+	_, err = r.journal.WriteAt(filler(want-size), size)
+	if err != nil {
+		// The disk may have room for this frame still.
+		if _, again := r.journal.WriteAt(filler(end+1-size), size); again != nil {
+			return err
+		}
+	}
+	if err := r.journal.Flush(); err != nil {
+		r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
+		return err
+	}
+	return nil
+}
+
+func filler(n int64) []byte { return bytes.Repeat([]byte{format.Filler}, int(n)) }
+
+// setAside copies a torn tail into a file of its own and puts filler in its place (S-7).
+func (r *record) setAside() error {
+	t := r.tail
+	if t.to == t.from {
+		return nil
+	}
+	b := make([]byte, t.to-t.from)
+	if _, err := r.journal.ReadAt(b, t.from); err != nil {
+		return err
+	}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s%d-%s", tornPrefix, t.from, id)
+	if err := disk.WriteAtomic(r.dir, name, b); err != nil {
+		return err
+	}
+	r.s.log.Warn("a torn write was set aside", "kind", r.key.Kind, "id", r.key.ID, "file", name, "offset", t.from, "bytes", len(b))
+	if _, err := r.journal.WriteAt(filler(int64(len(b))), t.from); err != nil {
+		return err
+	}
+	if err := r.journal.Flush(); err != nil {
+		r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
+		return err
+	}
+	r.tail = tail{}
+	return nil
+}
+
+const tornPrefix = "torn-"
+
+// settleFlush makes what was read durable before it is reported as such: the
+// last frame may have been left by a failed flush.
+func (r *record) settleFlush() error {
+	if r.poisoned != nil {
+		return r.poisoned
+	}
+	if !r.fresh {
+		return nil
+	}
+	return r.put(nil)
+}

@@ -1,0 +1,77 @@
+// Package fs is the store in a folder: the embedded default. Many processes of
+// one machine may open the same folder at once.
+//
+// # What lies where
+//
+//	<dir>/<kind>/<2 letters>/<SHA-256 of kind and id>/
+//	    id.json                    whose record this is
+//	    lock-1                     the commit lock: an OS lock, held for one change
+//	    journal-1.jsonl            all that happened, one frame after the other
+//	    index-1.jsonl              where every 64th commit begins; a hint
+//	    released-1.json            only while the record is released: where the journal ends
+//	    owner-<run>-<gen>.json     locked by the owner for as long as it lives
+//	    signal-<run>-stop.json     the mailbox: one file per run and signal
+//	    torn-<offset>-<uuid>       what was left of an unfinished write
+//
+// Everything is text: ls, cat and jq show a record. The number after lock and
+// journal is 1 unless a process that hung with the commit lock was gone past
+// (see lock.go).
+//
+// # A frame
+//
+//	{"frame":"commit","at":…,"rev":…,"log":…,"body":…,"chain":…,"prev":…,"bodysum":…   ,"sum":…}
+//	{"time":…,"commit":<uuid>,"content":…,"level":"power","fence":{…},"parts":"jjb"}
+//	{"the":"head"}
+//	{"an":"entry"}
+//	"YmFzZTY0"
+//
+// The first line has 256 bytes: what kind of change, its place in the file, the
+// revision and log length that it makes, the length and CRC32C of the lines
+// behind it, store.Chain, the checksum of the header before it, and its own
+// checksum. The second line is metadata. Then come the head and the log entries,
+// one line each: as they are if they are JSON without line breaks, else in base64
+// (the letter in "parts" says which), so every byte comes back.
+//
+// The kinds are create, commit, never (Resolve), acquire, release, delete, and
+// tombstone, which stands alone in what is left of a deleted record. Since fences
+// are frames too, whoever appends sees by a look at the end of the file
+// whether anybody else did, and checks fence and revision with what it reads there.
+//
+// # A commit
+//
+//	lock ▸ read 32 bytes at the end ▸ check ▸ one write ▸ one fdatasync ▸ nobody went past? ▸ unlock
+//
+// The write goes over newlines that were written and flushed before (256 KiB
+// ahead; 16 KiB for shared records), which costs about half of what appending
+// does. Release cuts them off.
+//
+// # Guarantees
+//
+// S-1 to S-13. Durability is power on ext4, xfs, btrfs, overlayfs, f2fs, zfs,
+// bcachefs, apfs and hfs, and process on tmpfs and ramfs. Any other filesystem is
+// refused unless Config.Insist is set; then it counts as process.
+//
+// An owner lives while its owner file is locked; the kernel gives that lock back
+// when the process ends, however it ends. A forced take-over needs only the commit
+// lock, and not even that if its holder is stopped.
+//
+// Reading never waits for writing: Load, ReadLog, List, Signal and Renew take no
+// lock unless the last frame is not whole, and then for a quarter second at most.
+//
+// # Failures
+//
+//   - A flush fails: ErrUnknownOutcome; that descriptor is never flushed again.
+//     Resolve and Acquire open the journal anew, write the last frame once more, and
+//     flush that. Until then commits are refused.
+//   - A write fails (disk full, quota, I/O error): ErrUnavailable with the
+//     *PathError; what was written of the frame is overwritten with newlines.
+//   - The machine dies in a write: the last frame misses a sector. It is torn: the
+//     next writer moves it to a file of its own and goes on from the last whole commit.
+//   - Anything else that does not match its checksum or link is ErrCorrupt, and so
+//     is a file that was cut short: a record in use always has newlines behind the
+//     last frame, a released one has a mark that says where it ends. What stands
+//     before the damage stays readable.
+//   - A file of the index is lost or wrong: it is rebuilt.
+//   - Damage in the middle of a long record shows when that part is read, or by
+//     Check: opening reads from one of the newest index entries on.
+package fs

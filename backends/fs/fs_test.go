@@ -1,0 +1,70 @@
+package fs
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/loophost/loophost/host/store"
+)
+
+func TestMain(m *testing.M) {
+	if runHelper() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var key = store.SessionKey("a session")
+
+func openStore(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatalf("open: got %v, want none", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: got %v, want none", err)
+		}
+	})
+	return s
+}
+
+func commit(after store.Mark, head string, entries ...string) store.Commit {
+	c := store.Commit{ID: uuid.NewString(), After: after, Head: []byte(head)}
+	for _, e := range entries {
+		c.Entries = append(c.Entries, []byte(e))
+	}
+	return c
+}
+
+func claim(owner string) store.Claim { return store.Claim{Owner: owner, Run: uuid.NewString()} }
+
+func force(c store.Claim) store.Claim { c.Force = true; return c }
+
+func wantKind(t testing.TB, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) || (want == nil && err != nil) {
+		t.Fatalf("%s: got error %v, want %v", what, err, want)
+	}
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("got error %v, want none", err)
+		}
+		return v
+	}
+}
+
+func acquire(t testing.TB, s *Store, k store.Key, c store.Claim) (store.Fence, store.Record) {
+	t.Helper()
+	f, rec, err := s.Acquire(t.Context(), k, c)
+	wantKind(t, "acquire", err, nil)
+	return f, rec
+}

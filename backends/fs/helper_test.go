@@ -1,0 +1,4 @@
+package fs
+
+// runHelper is replaced below.
+func runHelper() bool { return false }

@@ -1,0 +1,106 @@
+package format
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/loophost/loophost/host/store"
+)
+
+// MaxBody bounds a frame's body: the largest commit in base64, with its lines and its meta line.
+const MaxBody = 256 << 20
+
+// Meta is the second line of a frame: what is not payload.
+type Meta struct {
+	Time    string      `json:"time,omitempty"`    // when it was written, for people
+	Key     *store.Key  `json:"key,omitempty"`     // create, tombstone
+	Birth   store.Birth `json:"birth,omitempty"`   // create; delete and tombstone: the tombstone (S-12)
+	Commit  string      `json:"commit,omitempty"`  // create, commit, never: the commit's id
+	Content string      `json:"content,omitempty"` // create, commit: store.ContentHash in hex (S-3)
+	Level   string      `json:"level,omitempty"`   // create, commit: the durability level of the Ack
+	// Fence is the one under which the frame was written; of an acquire the new one.
+	Fence *store.Fence `json:"fence,omitempty"`
+	// Parts has one letter for each line that follows, the head first, then the
+	// entries: j is JSON as it stands, b is a JSON string of base64.
+	Parts string `json:"parts,omitempty"`
+}
+
+var errBody = errors.New("the frame's body is damaged")
+
+// Encode builds one frame: header, meta line, one line for each part. It sets
+// h.Body, h.BodySum and h.Sum.
+func Encode(h *Header, m Meta, parts ...[]byte) ([]byte, error) {
+	letters := make([]byte, len(parts))
+	size := LineLen + 512
+	for i, p := range parts {
+		letters[i] = 'b'
+		if utf8.Valid(p) && json.Valid(p) && bytes.IndexByte(p, Filler) < 0 {
+			letters[i] = 'j'
+			size += len(p) + 1
+			continue
+		}
+		size += base64.StdEncoding.EncodedLen(len(p)) + 3
+	}
+	m.Parts = string(letters)
+	meta, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode a frame's meta line: %w", err)
+	}
+	buf := make([]byte, LineLen, size+len(meta))
+	buf = append(append(buf, meta...), Filler)
+	for i, p := range parts {
+		if letters[i] == 'j' {
+			buf = append(buf, p...)
+		} else {
+			buf = append(buf, '"')
+			buf = base64.StdEncoding.AppendEncode(buf, p)
+			buf = append(buf, '"')
+		}
+		buf = append(buf, Filler)
+	}
+	h.Body = int64(len(buf) - LineLen)
+	h.BodySum = Sum(buf[LineLen:])
+	h.AppendTo(buf[:0])
+	return buf, nil
+}
+
+// DecodeBody decodes the lines behind a header. JSON parts alias b.
+func DecodeBody(b []byte) (Meta, [][]byte, error) {
+	var m Meta
+	line, rest, ok := bytes.Cut(b, []byte{Filler})
+	if !ok {
+		return m, nil, fmt.Errorf("%w: it has no meta line", errBody)
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return m, nil, fmt.Errorf("%w: meta line: %w", errBody, err)
+	}
+	parts := make([][]byte, 0, min(len(m.Parts), len(rest)))
+	for i := range len(m.Parts) {
+		if line, rest, ok = bytes.Cut(rest, []byte{Filler}); !ok {
+			return m, nil, fmt.Errorf("%w: part %d is missing", errBody, i)
+		}
+		switch m.Parts[i] {
+		case 'j':
+			parts = append(parts, line)
+		case 'b':
+			if len(line) < 2 || line[0] != '"' || line[len(line)-1] != '"' {
+				return m, nil, fmt.Errorf("%w: part %d is no string", errBody, i)
+			}
+			p, err := base64.StdEncoding.Strict().AppendDecode([]byte{}, line[1:len(line)-1])
+			if err != nil {
+				return m, nil, fmt.Errorf("%w: part %d: %w", errBody, i, err)
+			}
+			parts = append(parts, p)
+		default:
+			return m, nil, fmt.Errorf("%w: part %d has the unknown form %q", errBody, i, m.Parts[i])
+		}
+	}
+	if len(rest) != 0 {
+		return m, nil, fmt.Errorf("%w: %d bytes too many", errBody, len(rest))
+	}
+	return m, parts, nil
+}
