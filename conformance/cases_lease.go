@@ -52,8 +52,8 @@ func outlivesLease(ctx context.Context, e *Env) error {
 
 // acquireWhenFree tries until the record is not busy any more: a lease of one
 // nanosecond may be rounded up to the store's smallest one.
-func acquireWhenFree(ctx context.Context, s store.Store, key store.Key, c store.Claim) (store.Fence, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+func (e *Env) acquireWhenFree(ctx context.Context, s store.Store, key store.Key, c store.Claim) (store.Fence, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -93,7 +93,7 @@ func goneOwner(ctx context.Context, e *Env) error {
 		}
 	}
 	now := &actor{e: e, s: s, key: old.key, mark: old.mark, n: 1000}
-	if now.fence, err = acquireWhenFree(ctx, s, old.key, e.claim()); err != nil {
+	if now.fence, err = e.acquireWhenFree(ctx, s, old.key, e.claim()); err != nil {
 		return failf("acquire after the owner is gone: want success, got %w", err)
 	}
 	if err := now.advance(ctx, 1); err != nil {

@@ -16,14 +16,12 @@ func wakeCases() []Case {
 	}
 }
 
-const (
-	wakeWithin   = time.Second     // the promise
-	wakePatience = 5 * time.Second // until a signal counts as lost
-)
+// wakeWithin is the promise of S-13.
+const wakeWithin = time.Second
 
 // receive waits for a signal of kind; a watch may repeat older ones.
-func receive(ctx context.Context, ch <-chan store.Signal, kind store.SignalKind) error {
-	timer := time.NewTimer(wakePatience)
+func (e *Env) receive(ctx context.Context, ch <-chan store.Signal, kind store.SignalKind) error {
+	timer := time.NewTimer(e.patience)
 	defer timer.Stop()
 	for {
 		select {
@@ -35,7 +33,7 @@ func receive(ctx context.Context, ch <-chan store.Signal, kind store.SignalKind)
 				return nil
 			}
 		case <-timer.C:
-			return failf("watch: want a %s, got nothing within %s", kind, wakePatience)
+			return failf("watch: want a %s, got nothing within %s", kind, e.patience)
 		case <-ctx.Done():
 			return failf("watch: want a %s, got nothing: %w", kind, ctx.Err())
 		}
@@ -71,11 +69,11 @@ func ownerIsWoken(ctx context.Context, e *Env) error {
 			return failf("watch: want success, got %w", err)
 		}
 		start := time.Now()
-		err = errors.Join(a.signal(ctx, other, store.SignalStop, ""), receive(ctx, ch, store.SignalStop))
+		err = errors.Join(a.signal(ctx, other, store.SignalStop, ""), e.receive(ctx, ch, store.SignalStop))
 		if time.Since(start) > wakeWithin {
 			slow++
 		}
-		err = errors.Join(err, a.signal(ctx, other, store.SignalCancel, ""), receive(ctx, ch, store.SignalCancel))
+		err = errors.Join(err, a.signal(ctx, other, store.SignalCancel, ""), e.receive(ctx, ch, store.SignalCancel))
 		cancel()
 		if err != nil {
 			return err
@@ -110,11 +108,11 @@ func watchEnds(ctx context.Context, e *Env) error {
 	if err != nil {
 		return failf("watch: want success, got %w", err)
 	}
-	if err := receive(ctx, ch, store.SignalStop); err != nil {
+	if err := e.receive(ctx, ch, store.SignalStop); err != nil {
 		return failf("a signal from before the watch: %w", err)
 	}
 	cancel()
-	if err := drained(ctx, ch); err != nil {
+	if err := e.drained(ctx, ch); err != nil {
 		return err
 	}
 	stale := a.fence
@@ -126,8 +124,8 @@ func watchEnds(ctx context.Context, e *Env) error {
 }
 
 // drained waits until ch is closed.
-func drained(ctx context.Context, ch <-chan store.Signal) error {
-	timer := time.NewTimer(wakePatience)
+func (e *Env) drained(ctx context.Context, ch <-chan store.Signal) error {
+	timer := time.NewTimer(e.patience)
 	defer timer.Stop()
 	for {
 		select {
@@ -136,7 +134,7 @@ func drained(ctx context.Context, ch <-chan store.Signal) error {
 				return nil
 			}
 		case <-timer.C:
-			return failf("watch: want an end after its context ended, got none within %s", wakePatience)
+			return failf("watch: want an end after its context ended, got none within %s", e.patience)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -24,10 +24,13 @@ type Options struct {
 	// don't meet; "": a random one. At most 64 bytes are of use.
 	Namespace string
 	Progress  func(Result) // called after each case; may be nil
+
+	patience time.Duration // see Env; 0: 5 s. Only the suite's own tests are less patient.
 }
 
 const (
-	defaultTimeout = 2 * time.Minute
+	defaultTimeout  = 2 * time.Minute
+	defaultPatience = 5 * time.Second
 	// grace is how long a case may take to return after its context ended.
 	grace = 10 * time.Second
 )
@@ -41,6 +44,9 @@ func (o Options) normal() Options {
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.patience <= 0 {
+		o.patience = defaultPatience
 	}
 	if o.Namespace == "" {
 		o.Namespace = uuid.NewString()
@@ -108,7 +114,7 @@ func runCase(ctx context.Context, h Harness, d store.Description, o Options, c C
 		return res
 	}
 	start := time.Now()
-	e := newEnv(h, d, o.Namespace, c.ID, o.Seed)
+	e := newEnv(h, d, o, c.ID)
 	cctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	done := make(chan error, 1)

@@ -23,6 +23,8 @@ type Env struct {
 	Store   store.Description // what a handle described before the first case
 	Rand    *rand.Rand        // not safe for concurrent use
 
+	patience time.Duration // until something that should happen counts as lost
+
 	kind store.Kind // the case's own kind of record
 	name string     // the case's own prefix for ids of kinds that it shares with others
 
@@ -33,20 +35,21 @@ type Env struct {
 	notes   []string
 }
 
-// newEnv makes the environment of one case. namespace keeps two runs on one
-// store apart; the seed decides everything else.
-func newEnv(h Harness, d store.Description, namespace, id string, seed uint64) *Env {
+// newEnv makes the environment of one case. The namespace keeps two runs on
+// one store apart; the seed decides everything else.
+func newEnv(h Harness, d store.Description, o Options, id string) *Env {
 	sum := fnv.New64a()
 	io.WriteString(sum, id) // a hash never fails
 	stream := sum.Sum64()
-	io.WriteString(sum, namespace)
+	io.WriteString(sum, o.Namespace)
 	tag := hex.EncodeToString(sum.Sum(nil))
 	e := &Env{
 		Harness: h, Store: d,
-		Rand:  rand.New(rand.NewPCG(seed, stream)),
-		kind:  store.Kind("t" + tag),
-		name:  "conformance-" + tag,
-		kinds: map[store.Kind]bool{}, keys: map[store.Key]bool{},
+		Rand:     rand.New(rand.NewPCG(o.Seed, stream)),
+		patience: o.patience,
+		kind:     store.Kind("t" + tag),
+		name:     "conformance-" + tag,
+		kinds:    map[store.Kind]bool{}, keys: map[store.Key]bool{},
 	}
 	e.kinds[e.kind] = true
 	return e
