@@ -11,11 +11,11 @@
 //	                                                   n < 0: unreachable (trap)
 //
 // One unit of fuel is one WebAssembly operator, a few nanoseconds at the most
-// except for cache misses. Every entry of a function is charged with the number
-// of operators outside its loops, every pass over a loop header with the number
-// of operators in that loop outside inner loops. Since code goes backwards only
-// through loop headers, no operator runs unpaid. Branches not taken are paid as
-// well, so fuel is an upper bound of work, not a measure of it.
+// except for cache misses. Every entry of a function and every pass over a loop
+// header is charged with the operators on the longest way from there to where the
+// next pass is charged, or to the end; inner loops pay for themselves. Since code
+// goes backwards only through loop headers, no operator runs unpaid. Fuel is an
+// upper bound of work, not a measure of it: ways not taken may be longer.
 //
 // Operators whose work depends on an operand pay for it before they run:
 // memory.fill, memory.copy and memory.init one unit for [BytesPerUnit] bytes,
@@ -32,17 +32,7 @@
 // result is the new content of the tank: zero or more goes on with that much
 // (the debt is forgiven), negative traps the guest with "unreachable". The host
 // knows that it refused, and so can name the cause; a host function in Go needs
-// no panic to end the guest. With wazero:
-//
-//	rt.NewHostModuleBuilder(meter.ImportModule).NewFunctionBuilder().
-//		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
-//			if ctx.Err() != nil {
-//				stack[0] = api.EncodeI64(meter.Refuse)
-//				return
-//			}
-//			stack[0] = api.EncodeI64(meter.Quantum)
-//		}), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
-//		Export(meter.ImportName).Instantiate(ctx)
+// no panic to end the guest. The example of [Rewrite] shows it with wazero.
 //
 // The tank starts empty, so the first function that runs, be it the start
 // function or _initialize, asks before it does anything. What a call leaves in
@@ -56,6 +46,10 @@
 // globals, locals) against the original's counts, so no guest code can name what
 // was added, whether or not an engine has validated the module before. A module
 // that imports anything from [ImportModule] is refused with [ErrReserved].
+// For the same reason an
+// invalid module doesn't become a valid one: an engine that validates the result
+// has validated the original, custom sections apart. So Rewrite may go first,
+// which spares the engine hostile lengths and the host a second compilation.
 //
 // # Why an import, though it shifts indexes
 //
