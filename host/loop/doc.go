@@ -26,6 +26,9 @@
 // with the attempt, not with its success (L-19). A Complete event comes once,
 // after the final mirror is acknowledged, or never (L-15). Cancel wins over
 // everything until then; it never wins over fencing or a failed checkpoint (L-17).
+// Once the drain of a stop or of the wall time has expired, nothing more is started.
+//
+// docs/loop-diagram.md shows every row; Diagram writes it.
 //
 // # Failures
 //

@@ -64,14 +64,19 @@ func newPlayer(t failer, cfg Config) *player {
 		t.Fatalf("New(%+v): %v", cfg, err)
 	}
 	p := &player{t: t, m: m, cfg: cfg}
-	m.trace = func(taken *Transition) {
-		r := row{taken, m.phase}
+	p.listen()
+	return p
+}
+
+// listen notes the rows that the machine takes.
+func (p *player) listen() {
+	p.m.trace = func(taken *Transition) {
+		r := row{taken, p.m.phase}
 		p.rows = append(p.rows, r)
 		if p.covered != nil {
 			p.covered[r]++
 		}
 	}
-	return p
 }
 
 // answers are the effects that answer, with the answers that effect.go promises;
@@ -164,6 +169,9 @@ func (p *player) step(ev Event) ([]Effect, error) {
 		if fenced {
 			p.t.Errorf("%s: effect %s after fencing (L-21)", ev.Kind, ef.Kind)
 		}
+	}
+	if ph := m.Phase(); cancelled && !isSignal(ev.Kind) && ph != Ending && ph != Settling && ph != Done {
+		p.t.Errorf("%s after a cancel leads to %s; want the ending (L-17)", ev.Kind, ph)
 	}
 	if ev.Kind == EvExpire && stopped {
 		p.expired = true

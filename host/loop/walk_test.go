@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -104,45 +103,4 @@ func TestWalksKeepEveryInvariant(t *testing.T) {
 		pick := func(name string, n int) int { return rapid.IntRange(0, n-1).Draw(t, name) }
 		newPlayer(t, walkConfig(pick)).walk(pick)
 	})
-}
-
-// seededWalks plays the same walks every time.
-func seededWalks(t *testing.T, n int, covered map[row]int) {
-	t.Helper()
-	for seed := range n {
-		r := rand.New(rand.NewPCG(uint64(seed), 7))
-		pick := func(_ string, n int) int { return r.IntN(n) }
-		p := newPlayer(t, walkConfig(pick))
-		p.covered = covered
-		p.walk(pick)
-		if t.Failed() {
-			t.Fatalf("walk %d broke an invariant", seed)
-		}
-	}
-}
-
-// An event that no effect under way may answer with is refused in every phase
-// and changes nothing; step checks the latter.
-func TestAnswersOfOtherEffectsAreRefused(t *testing.T) {
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 11))
-		pick := func(_ string, n int) int { return r.IntN(n) }
-		p := newPlayer(t, walkConfig(pick))
-		for p.m.Phase() != Done {
-			allowed := map[EventKind]bool{EvFenced: true}
-			for _, ev := range p.legalAnswers() {
-				allowed[ev.Kind] = true
-			}
-			for _, kind := range eventKinds() {
-				if isSignal(kind) || allowed[kind] {
-					continue
-				}
-				if _, err := p.step(Event{Kind: kind}); err == nil {
-					t.Fatalf("%s was taken in phase %s", kind, p.m.Phase())
-				}
-			}
-			legal := p.legalAnswers()
-			p.must(legal[pick("", len(legal))])
-		}
-	}
 }
