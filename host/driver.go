@@ -52,7 +52,6 @@ type promptState struct {
 	ran     bool
 	text    string
 	verdict plugin.Verdict
-	err     error
 	started bool // session_start ran
 }
 

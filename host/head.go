@@ -90,7 +90,8 @@ func DecodeHead(data []byte) (Head, error) {
 // Encode writes the head; it refuses an invalid loop state.
 func (h Head) Encode() ([]byte, error) {
 	if h.Loop != nil {
-		if _, err := h.Loop.Encode(); err != nil {
+		// Bounded fields keep the serialised state under loop.MaxStateBytes.
+		if err := h.Loop.Validate(); err != nil {
 			return nil, err
 		}
 	}
