@@ -38,7 +38,7 @@ func replyRead(p unsafe.Pointer, n, off uint32) uint32
 func deadlineMS() int32
 
 var (
-	buf   [128 << 10]byte
+	buf   [256 << 10]byte
 	calls int
 	kept  [][]byte
 )
@@ -158,7 +158,7 @@ func call(op, size uint32) int32 {
 		}
 	case "flood error":
 		for {
-			errorWrite(unsafe.Pointer(&buf), uint32(len(buf)/4))
+			errorWrite(unsafe.Pointer(&buf), 60_000)
 		}
 	case "flood log":
 		for {
