@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -149,7 +152,8 @@ func (e *Env) leftovers(ctx context.Context, s store.Store) []store.Key {
 	for k := range e.keys {
 		keys = append(keys, k)
 	}
-	for kind := range e.kinds {
+	slices.SortFunc(keys, func(a, b store.Key) int { return strings.Compare(a.String(), b.String()) })
+	for _, kind := range slices.Sorted(maps.Keys(e.kinds)) {
 		q := store.Query{Kind: kind}
 		for len(keys) < maxLeftovers {
 			page, err := s.List(ctx, q)
