@@ -68,7 +68,11 @@ func openFS(_ context.Context, rest string, env Env) (store.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store fs: %w", err)
 	}
-	return fs.Open(fs.Config{Dir: dir, Insist: insisted, Logger: env.Logger})
+	s, err := fs.Open(fs.Config{Dir: dir, Insist: insisted, Logger: env.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func openMemory(_ context.Context, rest string, _ Env) (store.Store, error) {

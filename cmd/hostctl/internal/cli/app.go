@@ -28,6 +28,8 @@ type App struct {
 	Exit func(exit.Code)
 	// NoColor is --no-color; see Color.
 	NoColor bool
+	// Format is the output format in force, once it is known.
+	Format Format
 }
 
 // Color reports whether output to stderr may be coloured: a terminal that can,

@@ -10,9 +10,37 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
+// Hints words the commands that a message tells a person to run next.
+type Hints struct {
+	Store string // the store's URL where --store named it; "": the default one or the environment's
+}
+
+// Command is hostctl VERB for session id, then the rest of its arguments.
+func (h Hints) Command(verb, id, rest string) string {
+	s := "hostctl " + verb
+	if h.Store != "" {
+		s += " --store " + Quote(h.Store)
+	}
+	if rest != "" {
+		s += " " + rest
+	}
+	if strings.HasPrefix(id, "-") {
+		s += " --"
+	}
+	if id != "" {
+		s += " " + Quote(id)
+	}
+	return s
+}
+
+// Again is the command that runs another loop in session id.
+func (h Hints) Again(id, flags string) string {
+	return h.Command("run", "", strings.TrimSpace("--resume="+Quote(id)+" "+flags)) + " PROMPT"
+}
+
 // problem words err for people, with the next step where there is one.
-func problem(kind, session string, err error) *Problem {
-	text, next := say(kind, session, err)
+func problem(kind, session string, err error, hints Hints) *Problem {
+	text, next := say(kind, session, err, hints)
 	p := &Problem{Kind: kind, Message: oneLine(text), Next: next}
 	if next != "" {
 		p.Message += "; next: " + next
@@ -25,69 +53,58 @@ func (p *Problem) Headline() string {
 	return strings.TrimSuffix(p.Message, "; next: "+p.Next)
 }
 
-func say(kind, session string, err error) (text, next string) {
+func say(kind, session string, err error, hints Hints) (text, next string) {
 	var (
 		recovery *host.RecoveryError
-		stored   *store.Error
+		stored   = &store.Error{}
 	)
 	text = err.Error()
 	if errors.As(err, &stored) && session == "" && stored.Key.Kind == store.KindSession {
 		session = stored.Key.ID
 	}
-	id := Quote(session)
 	switch kind {
 	case "busy":
-		if stored != nil {
-			text = fmt.Sprintf("session %q is busy: %s is live", session, Holder(stored.Holder))
-		}
-		next = "follow it with: hostctl session events --follow " + id + " (or session stop, session take-over)"
+		text = fmt.Sprintf("session %q is busy: %s is live", session, Holder(stored.Holder))
+		next = "follow it with: " + hints.Command("session events", session, "--follow")
 	case "fenced":
-		text = fmt.Sprintf("session %q was taken over by another owner; this run wrote nothing more", session)
-		if stored != nil && !stored.Fence.IsZero() {
-			text = fmt.Sprintf("session %q was taken over by %s (execution %s); this run wrote nothing more", session, stored.Fence.Owner, stored.Fence.Run)
+		text = fmt.Sprintf("session %q was taken over by another owner; this run writes nothing more", session)
+		if !stored.Fence.IsZero() {
+			text = fmt.Sprintf("session %q was taken over by %s (execution %s); this run writes nothing more", session, stored.Fence.Owner, stored.Fence.Run)
 		}
-		next = "hostctl session show " + id
+		next = hints.Command("session show", session, "")
 	case "recovery_unsupported":
 		if errors.As(err, &recovery) {
-			id = Quote(recovery.Session)
+			session = recovery.Session
 		}
-		next = recoveryNext(id)
+		next = hints.recovery(session)
 	case "not_found":
-		if stored != nil {
+		if stored.Key != (store.Key{}) {
 			text = fmt.Sprintf("%s %q was not found", stored.Key.Kind, stored.Key.ID)
 		}
-		next = "hostctl session list"
+		next = hints.Command("session list", "", "")
 	case "exists":
-		if stored != nil {
-			text = fmt.Sprintf("%s %q exists already", stored.Key.Kind, stored.Key.ID)
-		}
-		next = "choose another id, or delete it first: hostctl session delete " + id
+		text = fmt.Sprintf("session %q exists already", session)
+		next = "choose another id, or delete it first: " + hints.Command("session delete", session, "")
 	case "not_running":
-		text = "no live run"
-		if session != "" {
-			text = fmt.Sprintf("session %q has no live run", session)
-			next = "hostctl session show " + id
-		}
+		text = fmt.Sprintf("session %q has no live run", session)
+		next = hints.Command("session show", session, "")
 	case "cancelled":
-		text = "cancelled"
-		if session != "" {
-			text = fmt.Sprintf("session %q was cancelled", session)
-		}
+		text = fmt.Sprintf("session %q was cancelled", session)
 	case "corrupt", "regressed", "unusable_state":
-		next = "hostctl store check"
+		next = hints.Command("store check", "", "")
 	case "checkpoint", "unknown_outcome", "unavailable":
 		if session != "" {
-			next = "hostctl session show " + id
+			next = hints.Command("session show", session, "")
 		}
 	case "interrupted":
-		text = "interrupted"
+		text = ErrInterrupted.Error()
 	}
 	return text, next
 }
 
 // ended words an ending that was reported without an error: a loop that ended
 // earlier and is reported again.
-func ended(res host.Result, o Outcome) *Problem {
+func ended(res host.Result, o Outcome, hints Hints) *Problem {
 	kind := string(res.ReasonCode)
 	if o != OutcomeFailed || kind == "" {
 		kind = string(o)
@@ -98,14 +115,14 @@ func ended(res host.Result, o Outcome) *Problem {
 	}
 	p := &Problem{Kind: kind, Message: oneLine(text)}
 	if o == OutcomeRecoveryUnsupported {
-		p.Next = recoveryNext(Quote(res.SessionID))
+		p.Next = hints.recovery(res.SessionID)
 		p.Message += "; next: " + p.Next
 	}
 	return p
 }
 
-func recoveryNext(id string) string {
-	return "hostctl run --resume " + id + " --new-loop PROMPT, or: hostctl session fork " + id
+func (h Hints) recovery(id string) string {
+	return h.Again(id, "--new-loop") + ", or: " + h.Command("session fork", id, "")
 }
 
 // Holder names a live owner for people.
@@ -123,17 +140,12 @@ func Holder(h store.Holder) string {
 	return s
 }
 
-// Quote makes id safe to paste into a shell.
-func Quote(id string) string {
-	plain := id != "" && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") == "" && id[0] != '-'
-	if plain {
-		return id
+// Quote makes an argument safe to paste into a shell.
+func Quote(arg string) string {
+	if arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@+") == "" && arg[0] != '-' {
+		return arg
 	}
-	q := "'" + strings.ReplaceAll(id, "'", `'\''`) + "'"
-	if strings.HasPrefix(id, "-") {
-		return "-- " + q
-	}
-	return q
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 func oneLine(s string) string {

@@ -52,19 +52,19 @@ var storeKinds = []struct {
 // Of maps what a run, or any other verb, ended with. It looks at values only,
 // never at texts. Fencing comes first: nothing that failed besides it matters
 // any more (L-17, L-21).
-func Of(res host.Result, err error) Verdict {
+func Of(res host.Result, err error, hints Hints) Verdict {
 	if err == nil {
-		return ofResult(res)
+		return ofResult(res, hints)
 	}
 	kind, outcome := classify(err)
-	v := Verdict{Code: CodeOf(outcome), Outcome: outcome, Error: problem(kind, res.SessionID, err)}
+	v := Verdict{Code: CodeOf(outcome), Outcome: outcome, Error: problem(kind, res.SessionID, err, hints)}
 	if kind == "interrupted" {
 		v.Code = Interrupted
 	}
 	return v
 }
 
-func ofResult(res host.Result) Verdict {
+func ofResult(res host.Result, hints Hints) Verdict {
 	var o Outcome
 	switch res.Outcome() {
 	case loop.ResultCompleted:
@@ -89,7 +89,7 @@ func ofResult(res host.Result) Verdict {
 	v := Verdict{Code: CodeOf(o), Outcome: o}
 	switch o {
 	case OutcomeCancelled, OutcomeFailed, OutcomeRecoveryUnsupported:
-		v.Error = ended(res, o)
+		v.Error = ended(res, o, hints)
 	}
 	return v
 }
@@ -111,6 +111,8 @@ func classify(err error) (kind string, outcome Outcome) {
 		return "fenced", OutcomeFenced
 	case errors.As(err, &usage):
 		return "usage", OutcomeUsageError
+	case errors.Is(err, host.ErrExport): // before the state: what an export holds is not stored
+		return "bad_export", OutcomeError
 	case errors.Is(err, loop.ErrState): // before bounds: a stored state may break them
 		return "unusable_state", OutcomeStoreError
 	case errors.As(err, &bounds):

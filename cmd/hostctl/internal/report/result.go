@@ -62,3 +62,6 @@ func known[T comparable](v T) *T {
 	}
 	return &v
 }
+
+// TypeResult is the type of the last object of a stream of events.
+const TypeResult = "result"

@@ -93,4 +93,3 @@ func hookOptions(args []string) (map[string]Options, error) {
 	}
 	return out, nil
 }
-

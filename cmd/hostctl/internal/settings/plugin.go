@@ -61,3 +61,6 @@ func absolute(path string) string {
 	}
 	return abs
 }
+
+// Plugin reads a plugin argument of the command line.
+func Plugin(arg string) PluginRef { return ref(arg, absolute) }
