@@ -92,6 +92,7 @@ func Cases(profiles ...Profile) []Case {
 		costCases(),
 		birthCases(),
 		signalCases(), wakeCases(),
+		loopCases(),
 	)
 	slices.SortStableFunc(all, func(a, b Case) int { return byRule(a.Rule(), b.Rule()) })
 	if len(profiles) == 0 {
