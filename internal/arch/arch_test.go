@@ -59,6 +59,7 @@ var layers = []struct {
 	{"host", []string{"host/loop", "host/ticket", "host/store", "host/plugin", "pluginapi"}},
 	{"backends", []string{"host/store"}},
 	{"conformance", []string{"host", "pluginapi"}},
+	{"plugins/bundled/internal/rebuild", []string{"host/plugin/wasm", "pluginapi"}}, // it puts the manifests in
 	{"plugins", []string{"pluginapi", "plugins"}},
 	{"internal", []string{"pluginapi"}},
 	{"cmd/hostctl", []string{"cmd/hostctl", "backends", "conformance", "host", "pluginapi", "plugins/bundled"}},

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// isOurs reports whether a file of package bundled is a built one.
+func isOurs(name string) bool { return name == "SHA256SUMS" || strings.HasSuffix(name, ".wasm.gz") }
+
+// write puts the built files into folder and removes those that no plugin has any more.
+func (f files) write(folder string) error {
+	there, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range there {
+		if _, built := f[e.Name()]; isOurs(e.Name()) && !built {
+			if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if err := os.WriteFile(filepath.Join(folder, name), f[name], 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare says how the files in folder differ from the built ones.
+func (f files) compare(folder string) error {
+	there, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	for _, e := range there {
+		if _, built := f[e.Name()]; isOurs(e.Name()) && !built {
+			wrong = append(wrong, fmt.Errorf("%s belongs to no plugin", e.Name()))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		got, err := os.ReadFile(filepath.Join(folder, name))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			wrong = append(wrong, fmt.Errorf("%s is missing", name))
+		case err != nil:
+			wrong = append(wrong, err)
+		case !bytes.Equal(got, f[name]):
+			wrong = append(wrong, fmt.Errorf("%s is not what its source builds", name))
+		}
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%w\nrun go generate ./plugins/bundled and commit the result", errors.Join(wrong...))
+	}
+	return nil
+}
