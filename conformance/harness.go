@@ -51,9 +51,10 @@ type Damager interface {
 	Damage(ctx context.Context, key store.Key, revision uint64) error
 }
 
-// Floorer names a directory on the disk that the backend writes to, so that
-// Bench measures its floor there. Without it the floor is measured in the
-// system's temporary directory.
+// Floorer says what the least work of a durable step is on this backend, so that
+// Bench can publish a ratio: an append with a flush on the same disk, one round
+// trip to the same server. Without it Bench appends and flushes in the system's
+// temporary directory.
 type Floorer interface {
-	FloorDir() string
+	Floor(ctx context.Context) (Floor, error)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"flag"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loophost/loophost/host/store"
 )
@@ -83,4 +85,57 @@ func filtered() bool {
 		}
 	}
 	return false
+}
+
+// floorSteps is how often the floor is measured beside each workload.
+const floorSteps = 200
+
+// Bench measures the same workloads on every backend. Beside each that writes, it
+// measures the floor with the same number of bytes in the same run, and reports
+// how many floors one step costs ("x-floor").
+func Bench(b *testing.B, h Harness) {
+	ctx := b.Context()
+	report, err := newReport(ctx, h, Options{}.normal())
+	if err != nil {
+		b.Fatal(err)
+	}
+	floor, err := floorOf(ctx, h)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer floor.Close()
+	b.Logf("store %s, durability %s, floor: %s, GOMAXPROCS %d", report.Store.Name, report.Store.Durability, floor.Name, runtime.GOMAXPROCS(0))
+	for _, w := range workloads() {
+		b.Run(w.name, func(b *testing.B) {
+			e := newEnv(h, report.Store, Options{}.normal(), w.name)
+			defer e.close(context.Background())
+			step, err := w.start(ctx, e, w.bytes)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(w.bytes))
+			for b.Loop() {
+				if err := step(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if w.bytes > 0 {
+				reportFloor(b, floor, w.bytes)
+			}
+		})
+	}
+}
+
+// reportFloor measures the floor and reports the ratio to what b measured.
+func reportFloor(b *testing.B, floor Floor, bytes int) {
+	payload := filled(int64(bytes))
+	start := time.Now()
+	for range floorSteps {
+		if err := floor.Do(payload); err != nil {
+			b.Fatal(err)
+		}
+	}
+	least := time.Since(start) / floorSteps
+	b.ReportMetric(float64(least.Nanoseconds()), "floor-ns/op")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(least.Nanoseconds()), "x-floor")
 }

@@ -24,7 +24,9 @@ func (h harness) Environment(context.Context) (conformance.Environment, error) {
 	return conformance.Environment{Name: "a temporary folder", Values: map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH}}, nil
 }
 
-func (h harness) FloorDir() string { return h.dir }
+func (h harness) Floor(context.Context) (conformance.Floor, error) {
+	return conformance.AppendFloor(h.dir)
+}
 
 // Damage changes one byte of the first entry that the commit of revision
 // appended, where it stands in the record's journal.
@@ -93,3 +95,5 @@ func (h harness) folder(key store.Key) (string, error) {
 }
 
 func TestConformance(t *testing.T) { conformance.Run(t, harness{t.TempDir()}) }
+
+func BenchmarkStore(b *testing.B) { conformance.Bench(b, harness{b.TempDir()}) }

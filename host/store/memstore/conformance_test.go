@@ -25,8 +25,12 @@ func (h harness) Environment(context.Context) (conformance.Environment, error) {
 
 func (h harness) AdvanceLeases(d time.Duration) { h.ahead.Add(int64(d)) }
 
-func TestConformance(t *testing.T) {
+func newHarness() harness {
 	ahead := new(atomic.Int64)
-	memory := memstore.NewWith(memstore.Config{Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
-	conformance.Run(t, harness{memory, ahead})
+	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	return harness{memstore.NewWith(memstore.Config{Clock: clock}), ahead}
 }
+
+func TestConformance(t *testing.T) { conformance.Run(t, newHarness()) }
+
+func BenchmarkStore(b *testing.B) { conformance.Bench(b, newHarness()) }
