@@ -119,11 +119,12 @@ func TestWhatTheHostIsAskedFor(t *testing.T) {
 			[]int64{1 + 3 + 1, 7, 7, 7}},
 		{"code behind a loop belongs to whom it follows", program(body(op(loop, void, nop, end, nop, nop))), []int64{1 + 1 + 2 + 1, 3}},
 		{"code behind a loop that isn't left is free", program(body(op(block, void, loop, void, br, 1, end, nop, nop, end))), []int64{1 + 2 + 1, 2}},
-		{"memory.fill pays for its bytes, before it traps", program(body(constI32(0), constI32(0), constI32(1<<20), op(0xfc, 11, 0))), []int64{6, 1 << 17}},
-		{"memory.fill of four gigabytes is no negative cost", program(body(constI32(0), constI32(0), constI32(-1), op(0xfc, 11, 0))), []int64{6, 1<<29 - 1}},
-		{"memory.copy pays for its bytes", program(body(constI32(0), constI32(8), constI32(4096), op(0xfc, 10, 0, 0))), []int64{6, 512}},
-		{"memory.grow pays for all of the memory", program(body(constI32(2), op(0x40, 0, drop))), []int64{5, 3 << 13}},
-		{"memory.grow that must fail is no negative cost", program(body(constI32(-1), op(0x40, 0, drop))), []int64{5, 1 << 45}},
+		{"memory.fill pays for its bytes, before it traps", program(body(constI32(0), constI32(0), constI32(1<<20), op(0xfc, 11, 0))), []int64{6, 1 << 20}},
+		{"memory.fill beyond the memory traps before it pays for a piece", program(body(constI32(0), constI32(0), constI32(-1), op(0xfc, 11, 0))), []int64{6}},
+		{"a large memory.fill pays piece by piece", program(body(constI32(39), op(0x40, 0, drop), constI32(0), constI32(0), constI32(5<<19), op(0xfc, 11, 0))), []int64{9, 40 << 16, 1 << 20, 1 << 20, 1 << 19}},
+		{"memory.copy pays for its bytes", program(body(constI32(0), constI32(8), constI32(4096), op(0xfc, 10, 0, 0))), []int64{6, 4096}},
+		{"memory.grow pays for all of the memory", program(body(constI32(2), op(0x40, 0, drop))), []int64{5, 3 << 16}},
+		{"memory.grow that must fail is no negative cost", program(body(constI32(-1), op(0x40, 0, drop))), []int64{5, 1 << 48}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []int64
@@ -170,7 +171,7 @@ func TestBulkOperatorsOnSegmentsAndTablesPayForTheirLength(t *testing.T) {
 	if cause(err) != "invalid table access" {
 		t.Errorf("got %v, want the trap of table.init", err)
 	}
-	if want := []int64{1 + 4 + 4 + 2 + 1 + 4 + 1, 8, 3, 2, 9}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := []int64{1 + 4 + 4 + 2 + 1 + 4 + 1, 64, 3, 2, 9}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("asked for %v, want %v", got, want)
 	}
 }

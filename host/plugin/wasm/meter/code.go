@@ -1,14 +1,13 @@
 package meter
 
-// code rewrites every function body and appends the body of the added function,
-// which asks the host.
+// code rewrites every function body and appends those of the added functions.
 func (w *rewriter) code(r *reader, dst []byte) []byte {
 	at := r.pos
 	n := r.count(3)
 	if n != len(w.funcTypes) {
 		r.fail(ErrMalformed, at, "%d function bodies for %d functions", n, len(w.funcTypes))
 	}
-	dst = appendU32(dst, uint32(n+1))
+	dst = appendU32(dst, uint32(n+addedFuncs))
 	b := body{w: w}
 	for i := 0; i < n && r.err == nil; i++ {
 		size := r.u32()
@@ -29,15 +28,24 @@ func (w *rewriter) code(r *reader, dst []byte) []byte {
 		}
 	}
 
+	for _, added := range [][]byte{
+		w.spentBody(), w.bulkBody(opMemoryFill, b.fills), w.bulkBody(opMemoryCopy, b.copies),
+	} {
+		dst = appendU32(dst, uint32(len(added)))
+		dst = append(dst, added...)
+	}
+	return dst
+}
+
+// spentBody is the body of the function that asks the host.
+func (w *rewriter) spentBody() []byte {
 	fuel := w.fuelGlobal()
 	spent := []byte{0} // no locals
 	spent = appendOp(spent, opGlobalGet, fuel)
 	spent = appendOp(spent, opCall, w.refillFunc())
 	spent = appendOp(spent, opGlobalSet, fuel)
 	spent = appendOp(spent, opGlobalGet, fuel)
-	spent = append(spent, opI64Const, 0, opI64LtS, opIf, typeEmpty, opUnreachable, opEnd, opEnd)
-	dst = appendU32(dst, uint32(len(spent)))
-	return append(dst, spent...)
+	return append(spent, opI64Const, 0, opI64LtS, opIf, typeEmpty, opUnreachable, opEnd, opEnd)
 }
 
 func appendOp(b []byte, op byte, index uint32) []byte {
@@ -54,6 +62,8 @@ type body struct {
 
 	locals  uint32 // parameters and declared
 	scratch bool   // whether one more i32 is needed, behind them
+
+	fills, copies bool // whether any function called those that are added for it
 
 	blocks []block
 	payers []payer
@@ -118,25 +128,25 @@ func (b *body) checkpoint(opener byte) {
 	b.out = appendOp(b.out, opGlobalGet, b.w.fuelGlobal())
 	b.out = append(b.out, opI64Const)
 	b.payers = append(b.payers, payer{at: len(b.out), path: 1, cost: 1})
-	b.out = append(b.out, make([]byte, costBytes)...)
-	b.pay()
+	b.out = appendCost(b.out, 0)
+	b.out = b.w.appendPay(b.out)
 }
 
-// pay ends a check: it takes what is on the stack from the fuel below it.
-func (b *body) pay() {
-	fuel := b.w.fuelGlobal()
-	b.out = append(b.out, opI64Sub)
-	b.out = appendOp(b.out, opGlobalSet, fuel)
-	b.out = appendOp(b.out, opGlobalGet, fuel)
-	b.out = append(b.out, opI64Const, 0, opI64LtS, opIf, typeEmpty)
-	b.out = appendOp(b.out, opCall, b.w.spentFunc())
-	b.out = append(b.out, opEnd)
+// appendPay ends a check: it takes what is on the stack from the fuel below it.
+func (w *rewriter) appendPay(b []byte) []byte {
+	fuel := w.fuelGlobal()
+	b = append(b, opI64Sub)
+	b = appendOp(b, opGlobalSet, fuel)
+	b = appendOp(b, opGlobalGet, fuel)
+	b = append(b, opI64Const, 0, opI64LtS, opIf, typeEmpty)
+	b = appendOp(b, opCall, w.spentFunc())
+	return append(b, opEnd)
 }
 
 // payOperand inserts a check in front of the operator at an offset, which costs
-// more the higher its last operand is. For memory.grow the size of the memory is
-// added; shr is what turns the sum into units (to the left if negative).
-func (b *body) payOperand(at, shr int, grow bool) {
+// one unit for each byte or element of its last operand. For memory.grow, that
+// counts pages, it is the bytes of the memory that it ends up with.
+func (b *body) payOperand(at int, grow bool) {
 	b.flush(at)
 	b.scratch = true
 	b.out = appendOp(b.out, opLocalSet, b.locals)
@@ -144,21 +154,29 @@ func (b *body) payOperand(at, shr int, grow bool) {
 	b.out = appendOp(b.out, opLocalGet, b.locals)
 	b.out = append(b.out, opI64ExtendU)
 	if grow {
-		b.out = append(b.out, opMemorySize, 0, opI64ExtendU, opI64Add)
+		b.out = append(b.out, opMemorySize, 0, opI64ExtendU, opI64Add, opI64Const, pageShift, opI64Shl)
 	}
-	switch {
-	case shr > 0:
-		b.out = append(b.out, opI64Const, byte(shr), opI64ShrU)
-	case shr < 0:
-		b.out = append(b.out, opI64Const, byte(-shr), opI64Shl)
-	}
-	b.pay()
+	b.out = b.w.appendPay(b.out)
 	b.out = appendOp(b.out, opLocalGet, b.locals)
+}
+
+// replace puts a call of an added function in the place of the operator that
+// starts at an offset and was just read.
+func (b *body) replace(at int, fn uint32) {
+	b.flush(at)
+	b.out = appendOp(b.out, opCall, fn)
+	b.from = b.in.pos
 }
 
 // costBytes is the length of a cost in a check: enough for the operators of any
 // module that is accepted, in signed LEB128 padded to a fixed length.
 const costBytes = 4
+
+func appendCost(b []byte, units int32) []byte {
+	b = append(b, make([]byte, costBytes)...)
+	putCost(b[len(b)-costBytes:], units)
+	return b
+}
 
 func putCost(dst []byte, units int32) {
 	for i := range costBytes - 1 {

@@ -85,7 +85,7 @@ func (w *rewriter) globalType(r *reader) {
 func (w *rewriter) types(r *reader, dst []byte) []byte {
 	n := r.count(3)
 	w.params = make([]uint32, 0, n)
-	dst = vector(r, dst, n, 2, func() {
+	dst = vector(r, dst, n, addedTypes, func() {
 		at := r.pos
 		if form := r.u8(); form != typeFunc {
 			r.fail(ErrUnsupported, at, "type of form 0x%02x", form)
@@ -101,7 +101,8 @@ func (w *rewriter) types(r *reader, dst []byte) []byte {
 		w.params = append(w.params, uint32(params))
 	})
 	dst = append(dst, typeFunc, 1, typeI64, 1, typeI64)
-	return append(dst, typeFunc, 0, 0)
+	dst = append(dst, typeFunc, 0, 0)
+	return append(dst, typeFunc, 3, typeI32, typeI32, typeI32, 0)
 }
 
 func (w *rewriter) imports(r *reader, dst []byte) []byte {
@@ -137,10 +138,11 @@ func (w *rewriter) imports(r *reader, dst []byte) []byte {
 func (w *rewriter) functions(r *reader, dst []byte) []byte {
 	n := r.count(1)
 	w.funcTypes = make([]uint32, 0, n)
-	dst = vector(r, dst, n, 1, func() {
+	dst = vector(r, dst, n, addedFuncs, func() {
 		w.funcTypes = append(w.funcTypes, r.index("type", len(w.params)))
 	})
-	return appendU32(dst, w.spentType())
+	dst = appendU32(dst, w.spentType())
+	return appendU32(appendU32(dst, w.bulkType()), w.bulkType())
 }
 
 func (w *rewriter) tableSection(r *reader, dst []byte) []byte {

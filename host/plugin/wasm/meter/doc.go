@@ -17,12 +17,12 @@
 // goes backwards only through loop headers, no operator runs unpaid. Fuel is an
 // upper bound of work, not a measure of it: ways not taken may be longer.
 //
-// Operators whose work depends on an operand pay for it before they run:
-// memory.fill, memory.copy and memory.init one unit for [BytesPerUnit] bytes,
-// table.copy and table.init one unit for each element, memory.grow for the
-// memory it ends up with (an engine may move all of it). An operator that costs
-// more than what is left asks the host first, and then runs whole; the host's
-// memory limit bounds it.
+// Operators whose work depends on an operand pay for it before they run: one unit
+// for each byte of memory.fill, memory.copy and memory.init, one for each element
+// of table.copy and table.init, and for memory.grow one for each byte of the
+// memory it ends up with (an engine may move all of it). Filling and copying go
+// in pieces of 1 MiB, each paid by itself. The others run whole once the host has
+// let them; the size of the module, of the table and of the memory bound them.
 //
 // # What the host provides
 //
@@ -37,7 +37,7 @@
 // The tank starts empty, so the first function that runs, be it the start
 // function or _initialize, asks before it does anything. What a call leaves in
 // the tank is used by the next call of the same instance: an instance overruns
-// its deadline by one grant at most, plus one bulk operator.
+// its deadline by one grant at most, plus one of those operators.
 //
 // # Why the guest can't reach the fuel
 //

@@ -17,18 +17,13 @@ const (
 	// A deadline can be late by that, and so can the Go garbage collector, which
 	// waits for a guest until it asks.
 	Quantum int64 = 1 << 20
-
-	// BytesPerUnit is what one unit pays of memory.fill, memory.copy and
-	// memory.init, and of the memory that memory.grow ends up with.
-	BytesPerUnit = 1 << bytesShift
 )
 
 const (
-	bytesShift     = 3
-	pageShift      = 16 - bytesShift // a page of 64 KiB in units
-	maxLocals      = 50_000          // per function; engines allow no more
-	maxNesting     = 1 << 16         // blocks within blocks in a function
-	maxModuleBytes = 1<<27 - 1       // so that a cost fits into four bytes
+	pageShift      = 16        // a page is 64 KiB
+	maxLocals      = 50_000    // per function; engines allow no more
+	maxNesting     = 1 << 16   // blocks within blocks in a function
+	maxModuleBytes = 1<<27 - 1 // so that a cost fits into four bytes
 	defaultTable   = 1 << 20
 )
 

@@ -30,11 +30,16 @@ const (
 	opF32Const     = 0x43
 	opF64Const     = 0x44
 	opFirstNumeric = 0x45 // i32.eqz
+	opI32GtU       = 0x4b
+	opI32LeU       = 0x4d
 	opI64LtS       = 0x53
+	opI64GtU       = 0x56
+	opI32Add       = 0x6a
+	opI32Sub       = 0x6b
+	opI32Or        = 0x72
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
 	opI64Shl       = 0x86
-	opI64ShrU      = 0x88
 	opI64ExtendU   = 0xad // i64.extend_i32_u
 	opLastNumeric  = 0xc4 // i64.extend32_s
 	opPrefix       = 0xfc

@@ -15,11 +15,7 @@ func (b *body) operator() {
 		b.structure(at, op)
 	case opCall:
 		fn := r.index("function", b.w.funcs())
-		if r.err == nil {
-			b.flush(at)
-			b.out = appendOp(b.out, opCall, b.w.moved(fn))
-			b.from = r.pos
-		}
+		b.replace(at, b.w.moved(fn))
 	case opCallIndirect:
 		r.index("type", len(b.w.params))
 		r.zero("table")
@@ -43,7 +39,7 @@ func (b *body) operator() {
 		r.zero("memory")
 	case opMemoryGrow:
 		r.zero("memory")
-		b.payOperand(at, -pageShift, true)
+		b.payOperand(at, true)
 	case opI32Const:
 		r.signed(32)
 	case opI64Const:
@@ -126,27 +122,39 @@ func (b *body) prefixed(at int) {
 	case opMemoryInit:
 		r.u32() // segment
 		r.zero("memory")
-		b.payOperand(at, bytesShift, false)
+		b.payOperand(at, false)
 	case opMemoryCopy:
+		b.needsMemory(at)
 		r.zero("memory")
 		r.zero("memory")
-		b.payOperand(at, bytesShift, false)
+		b.replace(at, b.w.copyFunc())
+		b.copies = true
 	case opMemoryFill:
+		b.needsMemory(at)
 		r.zero("memory")
-		b.payOperand(at, bytesShift, false)
+		b.replace(at, b.w.fillFunc())
+		b.fills = true
 	case opTableInit:
 		r.u32() // segment
 		r.zero("table")
-		b.payOperand(at, 0, false)
+		b.payOperand(at, false)
 	case opTableCopy:
 		r.zero("table")
 		r.zero("table")
-		b.payOperand(at, 0, false)
+		b.payOperand(at, false)
 	case opDataDrop, opElemDrop:
 		r.u32()
 	default:
 		if op > opLastTruncSat {
 			r.failOp(ErrUnsupported, at, opPrefix<<8|int(min(op, 0xff)), "unknown operator")
 		}
+	}
+}
+
+// needsMemory is for an operator that a call replaces, which would be valid
+// without memory too.
+func (b *body) needsMemory(at int) {
+	if b.w.memories == 0 {
+		b.in.fail(ErrMalformed, at, "no memory to work on")
 	}
 }

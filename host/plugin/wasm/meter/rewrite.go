@@ -19,11 +19,17 @@ type rewriter struct {
 // funcs is the number of functions of the original, imported and defined.
 func (w *rewriter) funcs() int { return w.importedFuncs + len(w.funcTypes) }
 
+// How many types and defined functions are added.
+const addedTypes, addedFuncs = 3, 3
+
 // Indexes of what is added, in the rewritten module.
 func (w *rewriter) refillType() uint32 { return uint32(len(w.params)) }
 func (w *rewriter) spentType() uint32  { return uint32(len(w.params)) + 1 }
 func (w *rewriter) refillFunc() uint32 { return uint32(w.importedFuncs) }
+func (w *rewriter) bulkType() uint32   { return uint32(len(w.params)) + 2 }
 func (w *rewriter) spentFunc() uint32  { return uint32(w.funcs()) + 1 }
+func (w *rewriter) fillFunc() uint32   { return uint32(w.funcs()) + 2 }
+func (w *rewriter) copyFunc() uint32   { return uint32(w.funcs()) + 3 }
 func (w *rewriter) fuelGlobal() uint32 { return uint32(w.globals) }
 
 // moved is the index in the rewritten module of a function of the original.
