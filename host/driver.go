@@ -26,6 +26,9 @@ type driver struct {
 	chain *plugin.Chain
 	tools *toolset
 	m     *loop.Machine
+	// caller is Run's context: its end is a cancel (L-17) and nothing else. No
+	// effect and no commit runs under it.
+	caller context.Context
 
 	// What the effects hand on to each other.
 	prompt    promptState
@@ -97,6 +100,7 @@ func (s *Session) newDriver(spec RunSpec) (*driver, error) {
 
 // run drives the machine to its end. ctx is the caller's; durable outlives it.
 func (d *driver) run(ctx, durable context.Context) (Result, error) {
+	d.caller = ctx
 	objective, err := d.rewriteObjective(ctx)
 	if err != nil {
 		return d.s.result(), err
@@ -129,7 +133,7 @@ func (d *driver) run(ctx, durable context.Context) (Result, error) {
 			queue = append(queue, more...)
 		}
 		if d.m.Phase() != loop.Done {
-			queue = append(queue, d.wait(ctx)...)
+			queue = append(queue, d.wait()...)
 		}
 	}
 	d.land()
@@ -248,9 +252,10 @@ func (d *driver) effect(ctx context.Context, e loop.Effect, info pluginapi.LoopI
 
 var interrupted = []loop.Event{{Kind: loop.EvInterrupted}}
 
-// wait listens until something happens.
-func (d *driver) wait(ctx context.Context) []loop.Event {
-	done := ctx.Done()
+// wait listens until something happens. What was raised before an answer came
+// counts before the answer, also where the host hears of both at once (L-10, L-17).
+func (d *driver) wait() []loop.Event {
+	done := d.caller.Done()
 	if d.m.CancelRaised() {
 		done = nil // heard
 	}
@@ -266,11 +271,11 @@ func (d *driver) wait(ctx context.Context) []loop.Event {
 		d.flight.cancel(nil)
 		d.flight = nil
 		d.reported = d.usage.total()
-		return a.events
+		return append(d.heard(nil), a.events...)
 	case sig := <-d.s.mail.ch:
 		return []loop.Event{signalEvent(sig)}
 	case <-done:
-		return []loop.Event{{Kind: loop.EvCancel, Reason: context.Cause(ctx).Error()}}
+		return []loop.Event{d.callerEnded()}
 	case <-wall:
 		d.wall = nil
 		return []loop.Event{{Kind: loop.EvWallTime, Reason: "the run reached its wall time of " + d.spec.Timeout.String()}}
@@ -284,6 +289,10 @@ func (d *driver) wait(ctx context.Context) []loop.Event {
 	case <-d.s.lease.fenced:
 		return []loop.Event{{Kind: loop.EvFenced}}
 	}
+}
+
+func (d *driver) callerEnded() loop.Event {
+	return loop.Event{Kind: loop.EvCancel, Reason: context.Cause(d.caller).Error()}
 }
 
 func signalEvent(s store.Signal) loop.Event {
@@ -300,7 +309,7 @@ func orElse(s, fallback string) string {
 	return s
 }
 
-// heard are the signals that have arrived, without waiting.
+// heard are the signals that have arrived, and the end of the caller's context, without waiting.
 func (d *driver) heard(acked []store.Signal) []loop.Event {
 	for _, sig := range acked {
 		if sig.Run == d.s.fence.Run {
@@ -313,6 +322,9 @@ func (d *driver) heard(acked []store.Signal) []loop.Event {
 		case sig := <-d.s.mail.ch:
 			out = append(out, signalEvent(sig))
 		default:
+			if d.caller.Err() != nil && !d.m.CancelRaised() {
+				out = append(out, d.callerEnded())
+			}
 			return out
 		}
 	}
