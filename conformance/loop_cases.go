@@ -6,6 +6,12 @@ import "slices"
 // runs it, on the backend under test.
 func loopCases() []Case {
 	return slices.Concat(
-		checkpointCases(),
+		checkpointCases(), nthLoopCases(),
+		settleCases(),
+		runningCases(),
+		ownerCases(),
+		recoverCases(),
+		signalLoopCases(),
+		loopDurabilityCases(),
 	)
 }
