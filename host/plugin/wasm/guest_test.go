@@ -68,6 +68,9 @@ func newRuntime(t testing.TB, cfg Config) *Runtime {
 	if cfg.CacheDir == "" {
 		cfg.CacheDir = filepath.Join(guests.dir, "cache")
 	}
+	if cfg.Limits.CompileTimeout == 0 {
+		cfg.Limits.CompileTimeout = 10 * time.Minute // under the race detector, on a busy machine
+	}
 	r, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -104,13 +105,19 @@ func (r *Runtime) acquire(ctx context.Context, digest string, wasm []byte) (*com
 	c.refs++
 	r.mu.Unlock()
 
-	ctx, cancel := context.WithTimeoutCause(ctx, r.limits.CompileTimeout, errCompileTimeout)
-	defer cancel()
+	timer := time.NewTimer(r.limits.CompileTimeout)
+	defer timer.Stop()
+	var late error
 	select {
 	case <-c.ready:
 	case <-ctx.Done():
+		late = ctx.Err()
+	case <-timer.C:
+		late = errCompileTimeout
+	}
+	if late != nil {
 		r.release(c)
-		return nil, context.Cause(ctx)
+		return nil, late
 	}
 	if c.err != nil {
 		r.release(c)
