@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,5 +48,19 @@ func TestPackingIsReproducible(t *testing.T) {
 	b, err := pack(module)
 	if err != nil || string(a) != string(b) {
 		t.Errorf("two packings differ (%v)", err)
+	}
+	var fast bytes.Buffer
+	z, err := gzip.NewWriterLevel(&fast, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write(module); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !same(a, fast.Bytes()) || same(a, module) || same(a, nil) {
+		t.Error("the same module packed otherwise is the same; anything else is not")
 	}
 }
