@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -142,7 +143,10 @@ func (r *record) acquire(claim store.Claim) error {
 	if err != nil {
 		return err
 	}
-	err = r.dropMark()
+	err = r.extend(r.st.end)
+	if err == nil {
+		err = r.dropMark()
+	}
 	if err == nil {
 		err = r.append(format.Acquire, format.Meta{Fence: &f})
 	}
@@ -208,11 +212,25 @@ func (r *record) tidy() {
 	for _, name := range names {
 		old := strings.HasPrefix(name, "owner-") && name != ownerName(r.st.fence) ||
 			strings.HasPrefix(name, signalPrefix) && !strings.HasPrefix(name, signalPrefix+r.st.fence.Run) ||
-			strings.HasPrefix(name, disk.TempPrefix) && r.abandoned(name)
+			strings.HasPrefix(name, disk.TempPrefix) && r.abandoned(name) ||
+			r.outdated(name)
 		if old {
 			r.remove(name)
 		}
 	}
+}
+
+// outdated reports whether a file belongs to a lock that was gone past. The
+// process that was may have made it when it woke.
+func (r *record) outdated(name string) bool {
+	for _, prefix := range [...]string{"journal-", "index-", "released-"} {
+		if text, ok := strings.CutPrefix(name, prefix); ok {
+			text, _, _ = strings.Cut(text, ".")
+			n, err := strconv.ParseUint(text, 10, 64)
+			return err == nil && n < r.number
+		}
+	}
+	return false
 }
 
 // abandoned reports whether an unfinished file is so old that nobody finishes it.

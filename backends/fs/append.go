@@ -101,7 +101,7 @@ func (r *record) extend(end int64) error {
 	if err != nil || size > end {
 		return err
 	}
-	ahead := int64(step)
+	ahead := r.s.ahead
 	if r.key.Kind.Shared() {
 		ahead = stepShared
 	}

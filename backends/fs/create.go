@@ -67,7 +67,9 @@ func (r *record) make(c store.Commit) (store.Ack, error) {
 	if err != nil {
 		return store.Ack{}, err
 	}
-	if !r.key.Kind.Shared() {
+	if r.key.Kind.Shared() {
+		b = append(b, filler(stepShared)...)
+	} else {
 		mark := format.Released{Birth: birth, End: made.end, Last: made.prev}
 		if err := disk.WriteAtomic(r.dir, releasedName(r.number), mark.Encode()); err != nil {
 			return store.Ack{}, err

@@ -206,6 +206,9 @@ func (r *record) copyJournal() error {
 		err = errors.Join(err, src.Close())
 	}
 	if err == nil {
+		_, err = f.Write(filler(stepShared)) // a journal without a mark has space behind its last frame
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())

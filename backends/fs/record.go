@@ -173,9 +173,10 @@ func (r *record) settle(size int64, bad *damage, locked bool) error {
 	case !st.began:
 		r.broken = fmt.Errorf("%s: it holds no whole frame", r.journal.Name())
 	case st.deleted:
-	case marked && (mark.End != st.end || mark.Last != st.prev || mark.Birth != st.birth || size != st.end):
+	case marked && (mark.End != st.end || mark.Last != st.prev || mark.Birth != st.birth):
 		r.broken = fmt.Errorf("%s: at byte %d: the record was released cleanly at byte %d, and the journal has changed since", r.journal.Name(), st.end, mark.End)
-	case !marked && size == st.end && (st.lastKind == format.Acquire || st.lastKind == format.Commit || st.lastKind == format.Never):
+	case !marked && size == st.end:
+		// Whoever takes the mark away, or makes a record without one, first writes space behind the last frame.
 		r.broken = fmt.Errorf("%s: at byte %d: the file was cut short: the space behind the last frame is missing", r.journal.Name(), st.end)
 	case t.to > t.from:
 		r.tail = t

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -61,8 +60,8 @@ func (s *Store) change(ctx context.Context, op string, key store.Key, f store.Fe
 	return fail(op, key, do(r))
 }
 
-// Release ends the ownership: a frame, then the space written ahead is cut off,
-// and a mark says that the journal ends whole here.
+// Release ends the ownership: a frame, then a mark that says that the journal
+// ends whole here, and the space written ahead is cut off.
 func (s *Store) Release(ctx context.Context, key store.Key, f store.Fence) error {
 	const op = "release"
 	leave, err := s.start(ctx, op, key)
@@ -85,20 +84,14 @@ func (s *Store) Release(ctx context.Context, key store.Key, f store.Fence) error
 	})
 }
 
-// markReleased cuts the filler off and writes the mark. The release itself is durable already.
+// markReleased writes the mark and cuts the filler off. The release itself is
+// durable already, and with the mark the filler is no longer needed.
 func (r *record) markReleased() error {
-	if err := r.journal.Truncate(r.st.end); err != nil {
-		return err
-	}
-	if err := r.journal.Flush(); err != nil {
-		r.poisoned = errors.Join(errPoisoned, err)
-		return err
-	}
-	if r.passed() {
-		return nil
-	}
 	mark := format.Released{Birth: r.st.birth, End: r.st.end, Last: r.st.prev}
-	return disk.WriteAtomic(r.dir, releasedName(r.of), mark.Encode())
+	if err := disk.WriteAtomic(r.dir, releasedName(r.of), mark.Encode()); err != nil {
+		return err
+	}
+	return r.journal.Truncate(r.st.end)
 }
 
 // disown gives up the lock of f's run and takes its files away.

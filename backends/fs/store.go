@@ -45,6 +45,8 @@ type Store struct {
 	host string
 	wrap func(disk.File) disk.File // tests put failing files in
 
+	ahead int64 // space written ahead of the frames of a record with an owner
+
 	mu      sync.Mutex
 	records map[store.Key]*record
 	closed  bool
@@ -100,7 +102,7 @@ func Open(c Config) (*Store, error) {
 	}
 	return &Store{
 		root: root, log: c.Logger, now: c.Clock, host: host,
-		wrap: func(f disk.File) disk.File { return f },
+		wrap: func(f disk.File) disk.File { return f }, ahead: step,
 		desc: store.Description{
 			Name: "fs", Version: "1", Location: dir, Durability: store.Durability{Level: level}, Probe: how,
 			Capabilities: []string{"watch", "check", "processes", "liveness"},
