@@ -52,6 +52,9 @@ type Request struct {
 	// Encoded holds the JSON of each message, in step with Messages, so that a
 	// transport need not encode the history again for every call; nil: not available.
 	Encoded [][]byte
+	// EncodedBytes is the sum of Encoded's lengths, for a transport to announce the
+	// request's size without a walk over the history; 0: not known.
+	EncodedBytes int64
 }
 
 // Hook is one plugin's hooks.

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/loophost/loophost/host/plugin"
 	"github.com/loophost/loophost/internal/strictjson"
@@ -23,12 +27,8 @@ func (h hooks) Points() []pluginapi.HookDecl { return slices.Clone(h.p.manifest.
 // point accepts the decision is the chain's to say.
 func (h hooks) Run(ctx context.Context, s plugin.Session, in *pluginapi.HookInput) (pluginapi.Decision, plugin.CallStats, error) {
 	var d pluginapi.Decision
-	input, err := hookInput(in)
-	if err != nil {
-		return d, plugin.CallStats{}, err
-	}
 	stats, err := h.p.call(ctx, &order{
-		op: pluginapi.OpHook, input: input, limit: h.p.limits.HookTimeout, session: s,
+		op: pluginapi.OpHook, input: hookInput(in), limit: h.p.limits.HookTimeout, session: s,
 		take: func(output []byte) error { return decode(output, &d, "decision") },
 	})
 	if err != nil {
@@ -37,21 +37,44 @@ func (h hooks) Run(ctx context.Context, s plugin.Session, in *pluginapi.HookInpu
 	return d, stats, nil
 }
 
-// hookInput encodes all but the document, which is JSON already.
-func hookInput(in *pluginapi.HookInput) (rope, error) {
-	head, err := openObject(struct {
-		Point   pluginapi.HookPoint   `json:"point"`
-		Session pluginapi.SessionInfo `json:"session"`
-		Loop    pluginapi.LoopInfo    `json:"loop"`
-	}{in.Point, in.Session, in.Loop}, "document")
-	if err != nil {
-		return rope{}, err
+// hookInput encodes all but the document, which is JSON already. It is written by
+// hand since it is a good part of a hook call's cost.
+func hookInput(in *pluginapi.HookInput) rope {
+	b := make([]byte, 0, 512)
+	b = appendString(append(b, `{"point":`...), string(in.Point))
+	s := &in.Session
+	b = appendString(append(b, `,"session":{"id":`...), s.ID)
+	b = appendString(append(b, `,"execution_id":`...), s.ExecutionID)
+	b = appendString(append(b, `,"generation":`...), s.Generation)
+	b = strconv.AppendUint(append(b, `,"revision":`...), s.Revision, 10)
+	l := &in.Loop
+	b = appendString(append(b, `},"loop":{"status":`...), l.Status)
+	for _, n := range [...]struct {
+		name  string
+		value uint32
+	}{
+		{`,"max_iterations":`, l.MaxIterations}, {`,"max_total_rounds":`, l.MaxTotalRounds},
+		{`,"iterations_started":`, l.IterationsStarted}, {`,"iterations_completed":`, l.IterationsCompleted},
+		{`,"rounds_started":`, l.RoundsStarted},
+	} {
+		b = strconv.AppendUint(append(b, n.name...), uint64(n.value), 10)
 	}
-	document := []byte(in.Document)
-	if len(document) == 0 {
-		document = []byte("null")
+	b = append(b, `},"document":`...)
+	if len(in.Document) == 0 {
+		return newRope(append(b, "null}"...), nil, nil)
 	}
-	return newRope(head, [][]byte{document}, []byte{'}'}), nil
+	return newRope(b, [][]byte{in.Document}, closing)
+}
+
+var closing = []byte{'}'}
+
+// appendString appends s as JSON; what isn't UTF-8 is replaced.
+func appendString(b []byte, s string) []byte {
+	quoted, err := jsontext.AppendQuote(b, s)
+	if err != nil { // invalid UTF-8, the only possible one
+		quoted, _ = jsontext.AppendQuote(b, strings.ToValidUTF8(s, "\ufffd"))
+	}
+	return quoted
 }
 
 // openObject is the JSON of v, an object with members, left open behind the name

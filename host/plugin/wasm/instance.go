@@ -23,7 +23,9 @@ type instance struct {
 	ctx     guestCtx
 	cancel  context.CancelFunc // of a call that is not metered; else nil
 	stack   [2]uint64
+	work    chan int64 // the size of a call's input; closed to end the guest's goroutine
 	done    chan ending
+	timer   *time.Timer   // the caller's
 	lines   chan []byte   // of a stream, towards the caller
 	stopped chan struct{} // closed once the guest is to end; the instance is then of no further use
 
@@ -54,7 +56,7 @@ type order struct {
 }
 
 func newInstance(p *Plugin) *instance {
-	in := &instance{p: p, done: make(chan ending, 1), stopped: make(chan struct{})}
+	in := &instance{p: p, work: make(chan int64, 1), done: make(chan ending, 1), stopped: make(chan struct{}), timer: time.NewTimer(0)}
 	in.ctx = guestCtx{Context: context.Background(), in: in}
 	return in
 }
@@ -69,28 +71,38 @@ func (in *instance) bound() (release func()) {
 	return cancel
 }
 
-// boot instantiates and initializes, on the guest's goroutine: both run foreign code.
-func (in *instance) boot() {
-	ctx := in.withMemory(&in.ctx)
-	mod, err := in.p.code.rt.InstantiateModule(ctx, in.p.code.mod, in.moduleConfig())
-	if err == nil {
-		in.mod = mod
-		in.fn = mod.ExportedFunction(pluginapi.ExportCall)
-		if init := mod.ExportedFunction(pluginapi.ExportInitialize); init != nil {
-			_, err = init.Call(&in.ctx)
+// live is the guest's goroutine: it instantiates the module, and then does one call
+// after the other. It ends with close, or when nobody waits for it any more. One
+// goroutine for all calls saves its stack from growing anew in each.
+func (in *instance) live() {
+	if !in.finish(ending{err: in.boot()}) {
+		return
+	}
+	for size := range in.work {
+		in.stack[0], in.stack[1] = uint64(in.call.op), uint64(size)
+		err := in.fn.CallWithStack(&in.ctx, in.stack[:])
+		if !in.finish(ending{status: pluginapi.Status(uint32(in.stack[0])), err: err}) {
+			return
 		}
 	}
-	in.finish(ending{err: err})
 }
 
-// run is one call, on the guest's goroutine.
-func (in *instance) run(op pluginapi.Op, size uint32) {
-	in.stack[0], in.stack[1] = uint64(op), uint64(size)
-	err := in.fn.CallWithStack(&in.ctx, in.stack[:])
-	in.finish(ending{status: pluginapi.Status(uint32(in.stack[0])), err: err})
+// boot instantiates and initializes; both run foreign code.
+func (in *instance) boot() error {
+	mod, err := in.p.code.rt.InstantiateModule(in.withMemory(&in.ctx), in.p.code.mod, in.moduleConfig())
+	if err != nil {
+		return err
+	}
+	in.mod = mod
+	in.fn = mod.ExportedFunction(pluginapi.ExportCall)
+	if init := mod.ExportedFunction(pluginapi.ExportInitialize); init != nil {
+		_, err = init.Call(&in.ctx)
+	}
+	return err
 }
 
-func (in *instance) finish(e ending) {
+// finish tells the caller, or cleans up where there is none any more.
+func (in *instance) finish(e ending) (more bool) {
 	in.call.mu.Lock()
 	in.finished = true
 	abandoned := in.abandoned
@@ -98,13 +110,15 @@ func (in *instance) finish(e ending) {
 	if abandoned {
 		in.close()
 		in.p.cameBack()
-		return
+		return false
 	}
 	in.done <- e
+	return true
 }
 
-// close frees the instance; nothing of it may be running.
+// close frees the instance and ends its goroutine; nothing of it may be running.
 func (in *instance) close() {
+	close(in.work)
 	if in.mod != nil {
 		_ = in.mod.Close(context.Background()) // the exit code is not of interest
 	}
@@ -118,7 +132,7 @@ func (p *Plugin) start(ctx context.Context, limit time.Duration) (*instance, err
 	in.prepare(ctx, &o, time.Now())
 	release := in.bound()
 	defer release()
-	go in.boot()
+	go in.live()
 	lost, err := in.await(ctx, &o)
 	in.call.end()
 	if err == nil {
@@ -144,8 +158,7 @@ func (in *instance) serve(ctx context.Context, o *order, begin time.Time) (lost,
 	release := in.bound()
 	defer release()
 	in.served++
-	size := uint32(o.input.size)
-	go in.run(o.op, size)
+	in.work <- o.input.size
 	lost, err = in.await(ctx, o)
 	var own *pluginapi.Failure
 	keep = !lost && (err == nil || errors.As(err, &own))
@@ -182,8 +195,8 @@ func (in *instance) await(ctx context.Context, o *order) (lost bool, err error) 
 	if d := in.call.deadline; !d.IsZero() {
 		left = time.Until(d)
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
+	in.timer.Reset(left)
+	defer in.timer.Stop()
 	for {
 		select {
 		case e := <-in.done:
@@ -193,13 +206,13 @@ func (in *instance) await(ctx context.Context, o *order) (lost bool, err error) 
 				in.stop(nil)
 				return in.reap(), err
 			}
-			timer.Reset(o.limit)
+			in.timer.Reset(o.limit)
 		case <-ctx.Done():
 			in.stop(nil)
 			return in.reap(), ctx.Err()
-		case <-timer.C:
+		case <-in.timer.C:
 			if len(in.lines) > 0 {
-				timer.Reset(0)
+				in.timer.Reset(0)
 				continue
 			}
 			in.stop(errOverdue)
@@ -215,12 +228,11 @@ func (in *instance) await(ctx context.Context, o *order) (lost bool, err error) 
 
 // reap waits a little for a guest that was stopped, and gives it up then.
 func (in *instance) reap() (lost bool) {
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
+	in.timer.Reset(grace)
 	select {
 	case <-in.done:
 		return false
-	case <-timer.C:
+	case <-in.timer.C:
 	}
 	in.call.mu.Lock()
 	if in.finished {

@@ -67,7 +67,11 @@ func providerInput(req *plugin.Request) (rope, error) {
 	if len(messages) != len(req.Messages) {
 		return rope{}, errors.New("provider request: Encoded is not in step with Messages")
 	}
-	return newRope(append(head, '['), messages, []byte("]}")), nil
+	head = append(head, '[')
+	if req.EncodedBytes > 0 && len(req.Encoded) > 0 {
+		return ropeOf(head, messages, []byte("]}"), req.EncodedBytes), nil
+	}
+	return newRope(head, messages, []byte("]}")), nil
 }
 
 // answer puts a provider's chunks together.
