@@ -173,6 +173,9 @@ func (p *player) step(ev Event) ([]Effect, error) {
 	if ph := m.Phase(); cancelled && !isSignal(ev.Kind) && ph != Ending && ph != Settling && ph != Done {
 		p.t.Errorf("%s after a cancel leads to %s; want the ending (L-17)", ev.Kind, ph)
 	}
+	if cancelled && !isSignal(ev.Kind) && m.Phase() == Ending && m.State().Status != Cancelled {
+		p.t.Errorf("%s after a cancel ends as %s (L-17)", ev.Kind, m.State().Status)
+	}
 	if ev.Kind == EvExpire && stopped {
 		p.expired = true
 	}

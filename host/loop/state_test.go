@@ -237,23 +237,26 @@ func TestReasonsAreCutOnARuneBorder(t *testing.T) {
 		"not UTF-8":      strings.Repeat("\xff", MaxReasonBytes),
 		"cut in the end": strings.Repeat("x", 10) + "\xe2\x82",
 	} {
-		p := newPlayer(t, testConfig(1, 1, false, false))
-		p.reach(Calling, manner{})
-		p.must(Event{Kind: EvProviderFailed, Reason: reason})
-		got := p.m.State().Reason
-		if len(got) > MaxReasonBytes || !utf8.ValidString(got) {
-			t.Errorf("%s: %d bytes, valid %t", name, len(got), utf8.ValidString(got))
-		}
-		if len(reason) <= MaxReasonBytes && utf8.ValidString(reason) && got != reason {
-			t.Errorf("%s: got %q; want it whole", name, got)
-		}
-		if len(reason) > MaxReasonBytes && !strings.HasSuffix(got, "…") {
-			t.Errorf("%s: a cut reason has no ellipsis", name)
+		for _, ev := range []Event{{Kind: EvProviderFailed, Reason: reason}, {Kind: EvStop, Reason: reason}, {Kind: EvBudgetSpent, Reason: reason}, {Kind: EvCancel, Reason: reason}} {
+			p := newPlayer(t, testConfig(2, 2, false, false))
+			p.reach(Calling, manner{})
+			p.must(ev)
+			p.reach(Done, manner{})
+			got := p.m.State().Reason
+			if len(got) > MaxReasonBytes || !utf8.ValidString(got) {
+				t.Errorf("%s, %s: %d bytes, valid %t", name, ev.Kind, len(got), utf8.ValidString(got))
+			}
+			if len(reason) <= MaxReasonBytes && utf8.ValidString(reason) && got != reason {
+				t.Errorf("%s, %s: got %q; want it whole", name, ev.Kind, got)
+			}
+			if len(reason) > MaxReasonBytes && !strings.HasSuffix(got, "…") {
+				t.Errorf("%s, %s: a cut reason has no ellipsis", name, ev.Kind)
+			}
 		}
 	}
 }
 
-func TestFlippedBytesNeverPanicAndNeverPassUnseen(t *testing.T) {
+func TestFlippedBytesNeverPanic(t *testing.T) {
 	for _, status := range Statuses() {
 		data := encoded(t, stateWith(status))
 		for i := range data {
