@@ -45,7 +45,6 @@ type driver struct {
 	answers chan answer
 	drain   *time.Timer
 	wall    *time.Timer
-	expired bool
 
 	emitMu sync.Mutex
 }
@@ -199,9 +198,6 @@ func (d *driver) carryOut(ctx context.Context, e loop.Effect) []loop.Event {
 	case loop.EffectEnd:
 	default:
 		d.launch(ctx, e)
-		if d.expired {
-			return []loop.Event{{Kind: loop.EvExpire}}
-		}
 	}
 	return nil
 }
@@ -282,7 +278,6 @@ func (d *driver) wait() []loop.Event {
 	case <-drain:
 		d.drain = nil
 		if d.m.HaltStatus() == loop.BudgetExhausted {
-			d.expired = true
 			return []loop.Event{{Kind: loop.EvExpire}}
 		}
 		return []loop.Event{{Kind: loop.EvCancel, Code: loop.ReasonDrainTimeout, Reason: "what was admitted did not drain within " + d.spec.DrainTimeout.String() + " of the stop"}}
