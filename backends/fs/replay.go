@@ -9,8 +9,11 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// readAhead is how much of a journal is read at once.
-const readAhead = 256 << 10
+// A journal is read in pieces that grow: one header is cheap, and so is a long run.
+const (
+	firstRead = 8 << 10
+	mostRead  = 256 << 10
+)
 
 // damage is a place in a journal that does not hold what was written.
 type damage struct {
@@ -28,12 +31,14 @@ type frames struct {
 	size int64
 	buf  []byte
 	off  int64 // offset of buf[0]
+	step int64 // how much was read last; 0: nothing yet
 }
 
 // bytes gives n bytes at off, which must lie within size. They are valid until the next call.
 func (r *frames) bytes(off int64, n int64) ([]byte, error) {
 	if off < r.off || off+n > r.off+int64(len(r.buf)) {
-		want := min(max(n, readAhead), r.size-off)
+		r.step = min(max(firstRead, 2*r.step), mostRead)
+		want := min(max(n, r.step), r.size-off)
 		if int64(cap(r.buf)) < want {
 			r.buf = make([]byte, want)
 		}
