@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"sync"
 	"time"
@@ -205,10 +204,10 @@ func (w stdio) Write(b []byte) (int, error) {
 	session := c.session
 	c.mu.Unlock()
 	if text := strings.TrimRight(strings.ToValidUTF8(string(part), "�"), "\r\n"); text != "" {
-		w.in.p.logGuest(context.Background(), levelInfo, session, w.stream, text)
+		w.in.p.logGuest(levelInfo, session, w.stream, text)
 	}
 	if first {
-		w.in.p.logGuest(context.Background(), levelWarn, session, w.stream, "(cut: more than 64 KiB in one call)")
+		w.in.p.logGuest(levelWarn, session, w.stream, "(cut: more than 64 KiB in one call)")
 	}
 	return len(b), nil
 }

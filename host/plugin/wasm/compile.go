@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/loophost/loophost/host/plugin/wasm/meter"
@@ -93,7 +95,7 @@ func (r *Runtime) build(ctx context.Context, c *compiled, original, code []byte,
 			return err
 		}
 		var err error
-		n.mod, err = n.rt.CompileModule(ctx, code)
+		n.mod, err = n.rt.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), code)
 		return err
 	}()
 	if err != nil {

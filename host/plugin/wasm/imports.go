@@ -160,7 +160,7 @@ func guestLog(in *instance, mem api.Memory, stack []uint64) {
 	case pluginapi.LogWarn:
 		level = slog.LevelWarn
 	}
-	in.p.logGuest(context.Background(), level, session, "log", text)
+	in.p.logGuest(level, session, "log", text)
 }
 
 func replyRead(in *instance, mem api.Memory, stack []uint64) {

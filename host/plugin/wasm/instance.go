@@ -262,7 +262,10 @@ func (in *instance) reason(ctx context.Context) error {
 	in.call.mu.Lock()
 	why := in.call.why
 	in.call.mu.Unlock()
-	if why == errOverdue {
+	switch why {
+	case nil: // it was told to end without one
+		return ErrClosed
+	case errOverdue:
 		return in.overdue(ctx)
 	}
 	return why
@@ -278,7 +281,7 @@ func (in *instance) result(ctx context.Context, e ending, o *order) error {
 		return in.reason(ctx)
 	}
 	if e.err != nil {
-		in.p.logTrap(ctx, e.err)
+		in.p.logTrap(e.err)
 		return c.classify(e.err)
 	}
 	if o.chunk != nil {

@@ -214,3 +214,43 @@ func TestCallersAreFreeWhenTheGuestIsNot(t *testing.T) {
 		t.Errorf("closing after they returned: %v", err)
 	}
 }
+
+func TestUnmeteredInstancesAreUsedAgain(t *testing.T) {
+	p, err := loadTiny(t, tiny{call: join(simd, answer204())}, Config{}, Grants{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.idle[0]
+	for range 3 {
+		if _, err := hook(t.Context(), p, "", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(p.idle) != 1 || p.idle[0] != first || first.served != 3 {
+		t.Errorf("%d instances are idle, the first served %d calls; want one that served all 3", len(p.idle), first.served)
+	}
+}
+
+func TestClosingTheRuntimeWhileModulesLoad(t *testing.T) {
+	for range 5 {
+		r := newRuntime(t, Config{})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				p, err := r.Load(t.Context(), Module{Wasm: goGuest(t), SidecarManifest: encode(t, manifest())})
+				if err != nil && !errors.Is(err, ErrClosed) {
+					t.Errorf("got %v, want %v or nothing", err, ErrClosed)
+				}
+				if err == nil {
+					if _, err := hook(t.Context(), p, "", ""); err != nil && !errors.Is(err, ErrClosed) {
+						t.Errorf("got %v, want %v or nothing", err, ErrClosed)
+					}
+				}
+			})
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	}
+}

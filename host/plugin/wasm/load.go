@@ -74,16 +74,29 @@ func (r *Runtime) Load(ctx context.Context, m Module) (*Plugin, error) {
 	r.plugins[p] = struct{}{}
 	r.mu.Unlock()
 
-	in, err := p.start(ctx, p.limits.StartTimeout)
-	if err != nil {
+	if err := p.warm(ctx); err != nil {
 		// The module may still be running; Close frees it when it ends.
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
 		_ = p.Close(closing)
 		return nil, p.named(err)
 	}
-	p.idle = append(p.idle, in)
 	return p, nil
+}
+
+// warm starts the first instance: what can't start is told at once, and the first
+// call finds it ready.
+func (p *Plugin) warm(ctx context.Context) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	defer p.running.Done()
+	in, err := p.start(ctx, p.limits.StartTimeout)
+	if err != nil {
+		return err
+	}
+	p.shelve(in, false, true)
+	return nil
 }
 
 // check does all that needs no compilation. The plugin it returns is never nil,

@@ -135,11 +135,13 @@ func (p *Plugin) call(ctx context.Context, o *order) (plugin.CallStats, error) {
 	return stats, p.named(err)
 }
 
-func (p *Plugin) logGuest(ctx context.Context, level slog.Level, session, stream, text string) {
-	p.r.log.LogAttrs(ctx, level, "plugin says", slog.String("plugin", p.info.Name), slog.String("session_id", session),
-		slog.String("stream", stream), slog.String("text", text))
+// logGuest and logTrap log under no context: the call's may be over.
+func (p *Plugin) logGuest(level slog.Level, session, stream, text string) {
+	p.r.log.LogAttrs(context.Background(), level, "plugin says", slog.String("plugin", p.info.Name),
+		slog.String("session_id", session), slog.String("stream", stream), slog.String("text", text))
 }
 
-func (p *Plugin) logTrap(ctx context.Context, err error) {
-	p.r.log.LogAttrs(ctx, levelDebug, "guest trapped", slog.String("plugin", p.info.Name), attrDigest(p.info.Digest), attrErr(err))
+func (p *Plugin) logTrap(err error) {
+	p.r.log.LogAttrs(context.Background(), levelDebug, "guest trapped", slog.String("plugin", p.info.Name),
+		attrDigest(p.info.Digest), attrErr(err))
 }

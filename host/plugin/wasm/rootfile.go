@@ -18,6 +18,7 @@ type rootFile struct {
 	file *os.File
 	dir  bool
 	flag experimental.Oflag
+	done bool
 }
 
 // IsDir reports whether it is a directory.
@@ -193,4 +194,11 @@ func (f *rootFile) Utimens(atim, mtim int64) experimental.Errno {
 }
 
 // Close closes it.
-func (f *rootFile) Close() experimental.Errno { return errno(f.file.Close()) }
+func (f *rootFile) Close() experimental.Errno {
+	if f.done {
+		return 0
+	}
+	f.done = true
+	f.fs.open--
+	return errno(f.file.Close())
+}

@@ -20,7 +20,12 @@ type rootFS struct {
 	experimental.UnimplementedFS
 	in   *instance
 	root *os.Root
+	open int // files; used on the guest's goroutine
 }
+
+// maxOpenFiles bounds an instance's open files, so that a guest can't use up the
+// host's.
+const maxOpenFiles = 128
 
 // errno translates. Paths that lead out have no number of their own: they are
 // forbidden.
@@ -60,6 +65,9 @@ func (f *rootFS) OpenFile(path string, flag experimental.Oflag, perm fs.FileMode
 	if f.over() {
 		return nil, experimental.EINTR
 	}
+	if f.open >= maxOpenFiles {
+		return nil, experimental.ENOTSUP // there is no number for "too many open files" here
+	}
 	path = inRoot(path)
 	if flag&experimental.O_NOFOLLOW != 0 {
 		if st, err := f.root.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
@@ -91,6 +99,7 @@ func (f *rootFS) OpenFile(path string, flag experimental.Oflag, perm fs.FileMode
 	if err != nil {
 		return nil, errno(errors.Join(err, file.Close()))
 	}
+	f.open++
 	return &rootFile{fs: f, path: path, file: file, dir: st.IsDir(), flag: flag}, 0
 }
 

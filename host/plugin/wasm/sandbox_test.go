@@ -176,3 +176,14 @@ func TestASleepThatIsOverLeavesNoFault(t *testing.T) {
 		t.Errorf("%d instances were given up; a sleep ends with its call", p.abandoned)
 	}
 }
+
+func TestOpenFilesAreBounded(t *testing.T) {
+	_, root := workspace(t)
+	p := load(t, Config{}, Grants{Workspace: root}, lease(pluginapi.LeaseFresh))
+	for range 2 { // the first instance's files are closed with it
+		n, err := strconv.Atoi(ask(t, p, "hoard", "/workspace/in.txt"))
+		if err != nil || n < 10 || n > maxOpenFiles {
+			t.Errorf("a guest opened %d files, %v; want at most %d", n, err, maxOpenFiles)
+		}
+	}
+}
