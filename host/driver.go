@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -83,7 +84,11 @@ func (s *Session) newDriver(spec RunSpec) (*driver, error) {
 	if spec.MaxWait == 0 {
 		spec.MaxWait = DefaultMaxWait
 	}
-	chain, err := plugin.NewChain(spec.Hooks)
+	hooks := make([]plugin.Hook, len(spec.Hooks))
+	for i, h := range spec.Hooks {
+		hooks[i] = leasedHook{Hook: h, lease: s.lease}
+	}
+	chain, err := plugin.NewChain(hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +106,9 @@ func (s *Session) newDriver(spec RunSpec) (*driver, error) {
 func (d *driver) run(ctx, durable context.Context) (Result, error) {
 	d.caller = ctx
 	objective, err := d.rewriteObjective(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w before the loop was started: %w", ErrCancelled, err)
+	}
 	if err != nil {
 		return d.s.result(), err
 	}
@@ -337,7 +345,7 @@ func (d *driver) stopTimers() {
 // it. Signals that came with or before the acknowledgement count before it does.
 func (d *driver) checkpoint(ctx context.Context, e loop.Effect) []loop.Event {
 	if err := d.stageCheckpoint(e); err != nil {
-		d.cause = err
+		d.cause = &CheckpointError{Session: d.s.ID(), Checkpoint: string(e.Checkpoint), Err: err}
 		return []loop.Event{{Kind: loop.EvCheckpointFailed, Reason: "checkpoint " + string(e.Checkpoint) + ": " + err.Error()}}
 	}
 	signals, err := d.s.commitHead(ctx, string(e.Checkpoint))

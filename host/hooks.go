@@ -23,6 +23,9 @@ func (d *driver) ask(ctx context.Context, info pluginapi.LoopInfo, point plugina
 		return v, nil, d.hostFailed(err)
 	}
 	v, err = d.chain.Run(ctx, d.env(info), point, data)
+	if d.s.lease.ended() != nil {
+		return v, nil, []loop.Event{{Kind: loop.EvFenced}}
+	}
 	if jerr := d.journal(v); jerr != nil {
 		return v, nil, d.hostFailed(jerr)
 	}
@@ -218,6 +221,10 @@ func (d *driver) notify(ctx context.Context, info pluginapi.LoopInfo, kind, text
 func (d *driver) observeEnd(ctx context.Context) {
 	if d.m.Fenced() {
 		return // the session is another owner's; so are its effects
+	}
+	if !d.s.lease.good() {
+		d.s.host.cfg.Logger.Warn("session_end hooks did not run: the lease could not be renewed", "session_id", d.s.ID(), "generation", d.s.Generation())
+		return // nobody is left who could cut a wait for it short (L-28)
 	}
 	state := d.m.State()
 	d.observe(context.WithoutCancel(ctx), d.loopInfo(), pluginapi.SessionEnd,

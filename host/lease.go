@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loophost/loophost/host/plugin"
 	"github.com/loophost/loophost/host/store"
+	"github.com/loophost/loophost/pluginapi"
 )
 
 // lease keeps a fence's lease alive and says whether effects may start (L-28).
@@ -96,6 +98,35 @@ func (l *lease) hold(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// ended is why the session was lost, or nil.
+func (l *lease) ended() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// good reports whether effects may start now.
+func (l *lease) good() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost == nil && time.Since(l.last) < l.ttl
+}
+
+// leasedHook starts only while the lease is good (L-28): a chain has several
+// hooks, and the effect before them may have taken longer than a lease.
+type leasedHook struct {
+	plugin.Hook
+	lease *lease
+}
+
+// Run implements plugin.Hook.
+func (h leasedHook) Run(ctx context.Context, s plugin.Session, in *pluginapi.HookInput) (pluginapi.Decision, plugin.CallStats, error) {
+	if err := h.lease.hold(ctx); err != nil {
+		return pluginapi.Decision{}, plugin.CallStats{}, err
+	}
+	return h.Hook.Run(ctx, s, in)
 }
 
 // end stops renewing and waits for the goroutine.

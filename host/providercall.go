@@ -30,9 +30,13 @@ func (d *driver) baseRequest() pluginapi.ProviderRequest {
 func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo, hurry <-chan struct{}) []loop.Event {
 	withhold := d.chain.MayMutate(pluginapi.AfterProvider)
 	var result *pluginapi.ProviderResult
+	var signals []loop.Event
 	for attempt := uint32(1); ; attempt++ {
 		var err error
 		result, err = d.attempt(ctx, info, attempt, withhold)
+		if result != nil {
+			signals = append(signals, d.count(result.Usage)...) // also of an answer that is not taken: its tokens are spent
+		}
 		if err == nil {
 			break
 		}
@@ -42,7 +46,7 @@ func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo, hurr
 		wait, again := d.retryWait(err, attempt)
 		if !again {
 			d.cause = err
-			return []loop.Event{{Kind: loop.EvProviderFailed, Reason: fmt.Sprintf("provider %s, attempt %d: %v", d.spec.Provider.Info().Name, attempt, err)}}
+			return append(signals, loop.Event{Kind: loop.EvProviderFailed, Reason: fmt.Sprintf("provider %s, attempt %d: %v", d.spec.Provider.Info().Name, attempt, err)})
 		}
 		d.emit(d.live(Event{Type: EventRetryScheduled, Retry: &Retry{
 			Attempt: attempt, WaitMS: wait.Milliseconds(), Until: d.s.host.now().Add(wait), Error: err.Error(),
@@ -58,7 +62,6 @@ func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo, hurr
 			return []loop.Event{{Kind: loop.EvFenced}}
 		}
 	}
-	signals := d.count(result.Usage)
 	v, s, end := d.ask(ctx, info, pluginapi.AfterProvider, pluginapi.AnswerDoc{Message: result.Message, Usage: result.Usage})
 	if end != nil {
 		return append(signals, end...)
@@ -70,6 +73,10 @@ func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo, hurr
 			return d.hostFailed(err)
 		}
 		result.Message = out.Message
+		if err := d.checkAnswer(result); err != nil { // its call ids must be new to the session, too
+			d.cause = err
+			return append(signals, loop.Event{Kind: loop.EvProviderFailed, Reason: fmt.Sprintf("the answer that the after_provider hooks wrote: %v", err)})
+		}
 	}
 	if withhold && result.Message.Text != "" {
 		d.emit(d.live(Event{Type: EventToken, Token: &Token{Text: result.Message.Text}}))
@@ -117,7 +124,11 @@ func (d *driver) attempt(ctx context.Context, info pluginapi.LoopInfo, attempt u
 	}
 	session, done := d.callSession(d.spec.Provider.Info().Name)
 	result, err := d.spec.Provider.Complete(ctx, session, req, emit)
-	if err == nil {
+	switch {
+	case err != nil:
+	case result == nil:
+		err = &pluginapi.Failure{Kind: pluginapi.FailEmpty, Message: "the provider gave no answer"}
+	default:
 		err = d.checkAnswer(result)
 	}
 	done(err == nil)

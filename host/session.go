@@ -168,7 +168,7 @@ func (s *Session) Generation() string { return s.fence.Generation }
 // Birth is the session's birth.
 func (s *Session) Birth() store.Birth { return s.fence.Birth }
 
-// Snapshot is the session as it is in memory. The loop in it is a copy.
+// Snapshot is the session as it is in memory. It is a copy.
 func (s *Session) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,6 +176,10 @@ func (s *Session) Snapshot() Snapshot {
 	if head.Loop != nil {
 		state := *head.Loop
 		head.Loop = &state
+	}
+	if head.Run != nil {
+		run := *head.Run
+		head.Run = &run
 	}
 	return Snapshot{Head: head, Mark: s.mark}
 }

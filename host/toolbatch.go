@@ -10,6 +10,7 @@ import (
 
 	"github.com/loophost/loophost/host/loop"
 	"github.com/loophost/loophost/host/plugin"
+	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/pluginapi"
 )
 
@@ -34,6 +35,9 @@ func (d *driver) guardTools(ctx context.Context, info pluginapi.LoopInfo) []loop
 	for i, call := range d.round.message.ToolCalls {
 		calls[i] = callState{call: call}
 		if end != nil {
+			if d.chain.MayMutate(pluginapi.BeforeTool) {
+				calls[i].call.Arguments = withheldArguments()
+			}
 			continue
 		}
 		var s []loop.Event
@@ -64,6 +68,9 @@ func (d *driver) guard(ctx context.Context, info pluginapi.LoopInfo, c *callStat
 		}
 		c.call = out
 	}
+	if (end != nil || v.End != nil) && !d.decidedByAll(pluginapi.BeforeTool, v.Records) {
+		c.call.Arguments = withheldArguments()
+	}
 	if end != nil {
 		return signals, end
 	}
@@ -75,6 +82,28 @@ func (d *driver) guard(ctx context.Context, info pluginapi.LoopInfo, c *callStat
 		c.fail(fmt.Sprintf("denied by hook %s: %s", v.End.Plugin, v.End.Reason))
 	}
 	return signals, nil
+}
+
+// withheldArguments stand for those of a call that its rewriting hooks did not
+// all decide on: an original that a hook would rewrite is never stored.
+func withheldArguments() pluginapi.Raw {
+	return pluginapi.Raw(`{"withheld":"the before_tool hooks ended before all of them decided on this call"}`)
+}
+
+// decidedByAll reports whether each hook that may rewrite at point took a decision.
+func (d *driver) decidedByAll(point pluginapi.HookPoint, records []plugin.Record) bool {
+	decided := map[string]bool{}
+	for _, r := range records {
+		decided[r.Plugin] = r.Fault == ""
+	}
+	for _, h := range d.spec.Hooks {
+		for _, decl := range h.Points() {
+			if decl.Point == point && decl.Mutates && !decided[h.Info().Name] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (c *callState) fail(text string) {
@@ -125,7 +154,7 @@ func (d *driver) runTools(ctx context.Context, info pluginapi.LoopInfo) []loop.E
 		if c.done != nil {
 			c.done(c.result.Status == pluginapi.ResultOK)
 		}
-		if _, err := d.s.append(Entry{Type: EntryMessage, Message: &pluginapi.Message{Role: pluginapi.RoleTool, Result: c.result}}); err != nil {
+		if err := d.addResult(c); err != nil {
 			return d.hostFailed(err)
 		}
 		d.round.results = append(d.round.results, *c.result)
@@ -137,6 +166,22 @@ func (d *driver) runTools(ctx context.Context, info pluginapi.LoopInfo) []loop.E
 		return interrupted
 	}
 	return append(signals, loop.Event{Kind: loop.EvToolsDone})
+}
+
+// addResult adds a call's result to the next commit; one that is too large to be
+// stored becomes an error that says so.
+func (d *driver) addResult(c *callState) error {
+	err := d.addMessage(c)
+	if errors.Is(err, store.ErrTooLarge) {
+		c.fail(fmt.Sprintf("the tool ran, but its result of %d bytes is too large to be stored", len(c.result.Text)))
+		err = d.addMessage(c)
+	}
+	return err
+}
+
+func (d *driver) addMessage(c *callState) error {
+	_, err := d.s.append(Entry{Type: EntryMessage, Message: &pluginapi.Message{Role: pluginapi.RoleTool, Result: c.result}})
+	return err
 }
 
 // runBatch runs the calls that have no result yet.

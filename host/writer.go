@@ -47,11 +47,26 @@ type doubt struct {
 	carried []pendingEntry // the pending entries, then the trailer
 }
 
-// append adds an entry to what the next commit carries and returns its sequence number.
+// roomForHead is what a commit needs beside its entries: the head and the trailer.
+const roomForHead = 2 * store.MaxHeadBytes
+
+// append adds an entry to what the next commit carries and returns its sequence
+// number. One that no store takes is refused here (store.ErrTooLarge): once pending
+// it would fail every later commit, that of the run's failure too.
 func (w *writer) append(e Entry) (seq uint64, err error) {
 	data, err := e.Encode()
 	if err != nil {
 		return 0, err
+	}
+	size := len(data)
+	for _, p := range w.pending {
+		size += len(p.data)
+	}
+	if len(data) > store.MaxEntryBytes || size > store.MaxCommitBytes-roomForHead {
+		return 0, &store.Error{
+			Op: "append", Key: w.key, Kind: store.ErrTooLarge,
+			Detail: fmt.Sprintf("a %s entry of %d bytes; at most %d are allowed, and %d for what one commit carries", e.Type, len(data), store.MaxEntryBytes, store.MaxCommitBytes-roomForHead),
+		}
 	}
 	w.pending = append(w.pending, pendingEntry{entry: e, data: data})
 	return w.length + uint64(len(w.pending)), nil
