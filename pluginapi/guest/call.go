@@ -1,10 +1,6 @@
 package guest
 
-import (
-	"time"
-
-	"github.com/loophost/loophost/pluginapi"
-)
+import "github.com/loophost/loophost/pluginapi"
 
 // Call is what every kind of call can ask of the host. It is valid until the
 // function that was given it returns.
@@ -13,13 +9,15 @@ type Call struct{ r *Runner }
 // Log writes one line to the plugin's bounded log, at a level of pluginapi.
 func (c Call) Log(level int32, line string) { c.r.host.Log(level, []byte(line)) }
 
-// Deadline is the time left for this call; false: it has no deadline.
-func (c Call) Deadline() (time.Duration, bool) {
-	ms := c.r.host.DeadlineMS()
-	if ms < 0 {
+// Deadline is the time left for this call, in milliseconds; false: it has no
+// deadline. (A time.Duration would make every module a seventh larger: importing
+// package time does that.)
+func (c Call) Deadline() (ms int64, ok bool) {
+	left := c.r.host.DeadlineMS()
+	if left < 0 {
 		return 0, false
 	}
-	return time.Duration(ms) * time.Millisecond, true
+	return int64(left), true
 }
 
 // Config is the plugin's configuration, a JSON object; "{}" where it has none.

@@ -1,6 +1,10 @@
 package guest
 
-import "github.com/loophost/loophost/pluginapi"
+import (
+	"unicode/utf8"
+
+	"github.com/loophost/loophost/pluginapi"
+)
 
 // Continue has no opinion.
 func Continue() pluginapi.Decision { return pluginapi.Decision{Action: pluginapi.Continue} }
@@ -42,6 +46,10 @@ func Inject(text, reason string) pluginapi.Decision {
 	return d
 }
 
+// decision makes a reason valid UTF-8 and cuts it to what a host takes.
 func decision(a pluginapi.Action, reason string) pluginapi.Decision {
+	if !utf8.ValidString(reason) {
+		reason = string([]rune(reason))
+	}
 	return pluginapi.Decision{Action: a, Reason: clip(reason, pluginapi.MaxDecisionReason)}
 }

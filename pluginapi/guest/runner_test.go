@@ -145,6 +145,13 @@ func TestALongReasonIsCutBetweenCharacters(t *testing.T) {
 	}
 }
 
+func TestAReasonIsAlwaysValidUTF8(t *testing.T) {
+	d := guest.Deny(strings.Repeat("\xff", pluginapi.MaxDecisionReason))
+	if !utf8.ValidString(d.Reason) || len(d.Reason) > pluginapi.MaxDecisionReason || !strings.HasPrefix(d.Reason, "\ufffd") {
+		t.Errorf("got %d bytes (valid: %v)", len(d.Reason), utf8.ValidString(d.Reason))
+	}
+}
+
 func TestErrorsBecomeFailures(t *testing.T) {
 	typed := &pluginapi.Failure{Kind: pluginapi.FailOverloaded, Message: "busy", RetryAfterMS: 5}
 	cases := []struct {
@@ -323,8 +330,8 @@ func TestLogDeadlineAndConfig(t *testing.T) {
 		c.Log(pluginapi.LogWarn, "careful")
 		d, ok := c.Deadline()
 		b, err := c.Config()
-		if d != 1500*time.Millisecond || !ok || string(b) != `{"x":1}` {
-			t.Errorf("deadline %v (%v), configuration %q", d, ok, b)
+		if d != 1500 || !ok || string(b) != `{"x":1}` {
+			t.Errorf("deadline %d (%v), configuration %q", d, ok, b)
 		}
 		return guest.Continue(), err
 	})
@@ -336,7 +343,7 @@ func TestLogDeadlineAndConfig(t *testing.T) {
 	}
 	_, err := new(guesttest.Host).Hook(hook(func(c *guest.HookCall) (pluginapi.Decision, error) {
 		if d, ok := c.Deadline(); ok {
-			t.Errorf("got the deadline %v, want none", d)
+			t.Errorf("got the deadline %d, want none", d)
 		}
 		return guest.Continue(), nil
 	}), pluginapi.AfterRound, struct{}{})

@@ -136,6 +136,19 @@ func TestTheBundledManifestsFitTheirSchema(t *testing.T) {
 	}
 }
 
+func TestAManifestMayUseAliasesOfHookPoints(t *testing.T) {
+	s := compile(t, "manifest.json")
+	const doc = `{"schema":1,"name":"a","version":"1","api_min":1,"api_max":1,"kinds":["hook"],"hooks":[{"point":"POINT"}]}`
+	for _, name := range []string{"PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd", "PreCompact", "Notification", "after_round"} {
+		if err := validate(t, s, strings.Replace(doc, "POINT", name, 1)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := validate(t, s, doc); err == nil {
+		t.Error("an unknown point is accepted")
+	}
+}
+
 func TestWrongWordsAndTypesAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, doc string }{
 		{"decision.json", `{"action":"block"}`},

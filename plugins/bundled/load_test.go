@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // load starts a bundled plugin as a host does.
-func load(t *testing.T, name, config string, grants wasm.Grants) *wasm.Plugin {
+func load(t testing.TB, name, config string, grants wasm.Grants) *wasm.Plugin {
 	t.Helper()
 	module, err := bundled.Module(name)
 	if err != nil {

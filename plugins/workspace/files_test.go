@@ -193,7 +193,7 @@ func TestSearchFiles(t *testing.T) {
 
 func TestAWalkEndsBeforeItsDeadline(t *testing.T) {
 	dir := folder(t, map[string]string{"a": "x", "b": "x"})
-	h := &guesttest.Host{Deadline: reserve - time.Millisecond}
+	h := &guesttest.Host{Deadline: (reserveMS - 1) * time.Millisecond}
 	got, err := h.Tool(newPlugin(dir), "search_files", `{"pattern":"x"}`)
 	if want := "[no match in .; truncated: out of time at a]"; err != nil || got.Text != want {
 		t.Errorf("got %q, %v, want %q", got.Text, err, want)

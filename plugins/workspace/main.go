@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"time"
 
 	"github.com/loophost/loophost/pluginapi"
 	"github.com/loophost/loophost/pluginapi/guest"
@@ -23,7 +22,7 @@ func newPlugin(folder string) guest.Plugin {
 // of it: os.Root sees to that here, and the host's mount does outside.
 type workspace struct {
 	root *os.Root
-	left func() (time.Duration, bool) // the time left for the call
+	left func() (ms int64, ok bool) // the time left for the call
 }
 
 var tools = map[string]func(*workspace, *wire.Reader) (string, error){

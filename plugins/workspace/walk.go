@@ -7,15 +7,14 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 )
 
 const (
 	// maxFolder bounds how many entries of one folder are looked at.
 	maxFolder = 10_000
 	maxDepth  = 64
-	// reserve is the time a long walk leaves for its answer.
-	reserve = 2 * time.Second
+	// reserveMS is the time a long walk leaves for its answer.
+	reserveMS = 2_000
 )
 
 // errEnough ends a walk early.
@@ -41,7 +40,7 @@ func (w *workspace) walkFolder(folder string, deep bool, depth int, visit func(s
 		*notes = append(*notes, "truncated: of "+folder+" only "+plural(maxFolder, "entry", "entries")+" of more were looked at")
 	}
 	for _, e := range entries {
-		if left, ok := w.left(); ok && left < reserve {
+		if left, ok := w.left(); ok && left < reserveMS {
 			*notes = append(*notes, "truncated: out of time at "+path.Join(folder, e.Name()))
 			return errEnough
 		}

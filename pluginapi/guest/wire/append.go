@@ -13,7 +13,7 @@ const hexDigits = "0123456789abcdef"
 func AppendText(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := plainEnd(s, 0); i < len(s); i = plainEnd(s, i) {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			ru, n := utf8.DecodeRuneInString(s[i:])
@@ -23,10 +23,6 @@ func AppendText(dst []byte, s string) []byte {
 				start = i + 1
 			}
 			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' {
-			i++
 			continue
 		}
 		dst = append(dst, s[start:i]...)

@@ -81,12 +81,16 @@ func (w *HookWalk) field() bool {
 	return w.r.Err() == nil
 }
 
-// point gives a known point its constant, which outlives the reader's text.
+// point gives a point or alias the point's constant, which outlives the
+// reader's text; a copy of any other text.
 func point(s string) pluginapi.HookPoint {
 	for _, p := range points {
 		if string(p) == s {
 			return p
 		}
+	}
+	if p, ok := pluginapi.ParseHookPoint(s); ok {
+		return p
 	}
 	return pluginapi.HookPoint(append([]byte(nil), s...))
 }

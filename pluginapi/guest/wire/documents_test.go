@@ -254,6 +254,7 @@ func FuzzDocuments(f *testing.F) {
 		}
 	}
 	f.Add(byte(0), []byte(`{"point":"after_round","document":"\ud83c\udf0a\u0000"}`))
+	f.Add(byte(0), []byte(`{"point":"PreToolUse"}`))
 	f.Fuzz(func(t *testing.T, which byte, data []byte) {
 		documents[int(which)%len(documents)].compare(t, data)
 	})

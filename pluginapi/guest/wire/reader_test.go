@@ -55,6 +55,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestEveryByteIsSeenAtEveryPlaceOfAString(t *testing.T) {
+	for c := range 256 {
+		for at := range 20 {
+			s := strings.Repeat("x", at) + string([]byte{byte(c)}) + strings.Repeat("~ ", 6)
+			r := wire.NewReader(`"` + s + `"`)
+			got := r.Text()
+			plain := c >= 0x20 && c < 0x80 && c != '"' && c != '\\'
+			if err := r.End(); plain != (err == nil) || (plain && got != s) {
+				t.Errorf("byte %#x at %d: got %q, %v", c, at, got, err)
+			}
+			var back string
+			if err := json.Unmarshal(wire.AppendText(nil, s), &back); err != nil || (c < 0x80 && back != s) {
+				t.Errorf("byte %#x at %d: written as %s (%v)", c, at, wire.AppendText(nil, s), err)
+			}
+		}
+	}
+}
+
 func check(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" {

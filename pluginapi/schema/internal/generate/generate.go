@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -33,6 +34,9 @@ func generate(source string) (map[string][]byte, error) {
 		s.Title = t.Name()
 		s.Description = from.comments[t.Name()]
 		if err := refine(s, t); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if err := addAliases(s, from.aliases); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		var b bytes.Buffer
@@ -104,6 +108,20 @@ func refineType(s *jsonschema.Schema, t reflect.Type) error {
 			AnyOf: []*jsonschema.Schema{field, {Type: "null"}}, Description: description,
 		})
 	}
+	return nil
+}
+
+// addAliases lets a manifest call hook points by their other names.
+func addAliases(s *jsonschema.Schema, aliases []any) error {
+	decl := s.Definitions[reflect.TypeFor[pluginapi.HookDecl]().Name()]
+	if decl == nil {
+		return nil
+	}
+	point, ok := decl.Properties.Get("point")
+	if !ok || len(aliases) == 0 {
+		return errors.New("a hook's point or the aliases of points were not found")
+	}
+	point.Enum = slices.Concat(point.Enum, aliases)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 type text struct {
 	words    map[string][]any  // the string constants of a type, in order
 	comments map[string]string // of "Type" and "Type.Field"
+	aliases  []any             // other names of hook points
 }
 
 // read collects from a package's source.
@@ -40,10 +41,7 @@ func read(folder string) (text, error) {
 			for _, spec := range g.Specs {
 				switch s := spec.(type) {
 				case *ast.ValueSpec:
-					if g.Tok != token.CONST {
-						continue
-					}
-					if err := out.constant(s); err != nil {
+					if err := out.value(g.Tok, s); err != nil {
 						return out, fmt.Errorf("%s: %w", e.Name(), err)
 					}
 				case *ast.TypeSpec:
@@ -55,7 +53,35 @@ func read(folder string) (text, error) {
 	return out, nil
 }
 
-func (x text) constant(v *ast.ValueSpec) error {
+// value takes in a constant, or the table of aliases.
+func (x *text) value(tok token.Token, v *ast.ValueSpec) error {
+	if tok == token.CONST {
+		return x.constant(v)
+	}
+	if len(v.Names) != 1 || v.Names[0].Name != "aliases" || len(v.Values) != 1 {
+		return nil
+	}
+	table, ok := v.Values[0].(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	for _, element := range table.Elts {
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		if lit, ok := pair.Key.(*ast.BasicLit); ok {
+			name, err := strconv.Unquote(lit.Value)
+			if err != nil {
+				return err
+			}
+			x.aliases = append(x.aliases, name)
+		}
+	}
+	return nil
+}
+
+func (x *text) constant(v *ast.ValueSpec) error {
 	t, ok := v.Type.(*ast.Ident)
 	if !ok {
 		return nil
@@ -76,7 +102,7 @@ func (x text) constant(v *ast.ValueSpec) error {
 	return nil
 }
 
-func (x text) typ(g *ast.GenDecl, t *ast.TypeSpec) {
+func (x *text) typ(g *ast.GenDecl, t *ast.TypeSpec) {
 	x.comments[t.Name.Name] = line(g.Doc, t.Doc)
 	s, ok := t.Type.(*ast.StructType)
 	if !ok {
