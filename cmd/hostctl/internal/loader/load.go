@@ -3,11 +3,8 @@ package loader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"slices"
-	"sort"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -16,7 +13,6 @@ import (
 	"github.com/loophost/loophost/cmd/hostctl/internal/settings"
 	"github.com/loophost/loophost/host/plugin"
 	"github.com/loophost/loophost/host/plugin/wasm"
-	"github.com/loophost/loophost/pluginapi"
 )
 
 // Request says what to load for a run.
@@ -49,47 +45,48 @@ func (s *Set) Close(ctx context.Context) error {
 	return err
 }
 
-// use is one module and what the run wants of it.
-type use struct {
-	source               *Source
-	provider, hook, tool bool
-	config               settings.Options
-}
-
-// Load reads, checks and loads everything, side by side. Errors: *exit.UsageError
-// for a request that makes no sense, *exit.PluginError for a plugin that can't be
-// used, or ctx's. On an error nothing stays loaded.
-func (l Library) Load(ctx context.Context, req Request) (*Set, error) {
-	uses, err := l.plan(req)
-	if err != nil {
-		return nil, err
-	}
+// Load loads everything that was planned, side by side. Errors: *exit.UsageError
+// for a workspace that can't be opened, *exit.PluginError for a plugin that can't
+// be used, or ctx's. On an error nothing stays loaded.
+func (p *Plan) Load(ctx context.Context) (*Set, error) {
 	set := &Set{}
-	if req.Workspace != "" {
-		if set.workspace, err = os.OpenRoot(req.Workspace); err != nil {
+	var err error
+	if p.req.Workspace != "" {
+		if set.workspace, err = os.OpenRoot(p.req.Workspace); err != nil {
 			return nil, exit.Usagef("--workspace: %w", err)
 		}
 	}
-	if set.runtime, err = wasm.New(ctx, wasm.Config{CacheDir: req.CacheDir, Logger: req.Logger}); err != nil {
+	if set.runtime, err = newRuntime(ctx, p.req.CacheDir, p.req.Logger); err != nil {
 		return nil, errors.Join(err, closeRoot(set.workspace))
 	}
-	loaded := make([]*wasm.Plugin, len(uses))
+	loaded := make([]*wasm.Plugin, len(p.uses))
 	group, gctx := errgroup.WithContext(ctx)
-	for i, u := range uses {
+	for i, u := range p.uses {
 		group.Go(func() error {
-			p, err := set.runtime.Load(gctx, wasm.Module{
+			var err error
+			loaded[i], err = set.runtime.Load(gctx, wasm.Module{
 				Path: u.source.Arg, Wasm: u.source.Wasm, SidecarManifest: u.source.Sidecar,
 				Config: u.config.JSON(), Grants: grants(u.source, set.workspace),
 			})
-			loaded[i] = p
 			return loadError(ctx, u.source.Arg, err)
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, errors.Join(err, set.Close(context.WithoutCancel(ctx)))
 	}
-	set.assign(uses, loaded)
+	set.assign(p.uses, loaded)
 	return set, nil
+}
+
+// newRuntime does without the cache on disk where it can't be had: it saves
+// time and nothing else.
+func newRuntime(ctx context.Context, cacheDir string, log *slog.Logger) (*wasm.Runtime, error) {
+	r, err := wasm.New(ctx, wasm.Config{CacheDir: cacheDir, Logger: log})
+	if err == nil || cacheDir == "" {
+		return r, err
+	}
+	log.Warn("compiled plugins are not cached", "error", err)
+	return wasm.New(ctx, wasm.Config{Logger: log})
 }
 
 func closeRoot(r *os.Root) error {
@@ -121,89 +118,6 @@ func grants(s *Source, workspace *os.Root) wasm.Grants {
 	return wasm.Grants{KV: true, Clock: s.Bundled, Random: s.Bundled, Workspace: workspace}
 }
 
-// plan reads every plugin once and finds out what the run wants of it.
-func (l Library) plan(req Request) ([]*use, error) {
-	var uses []*use
-	byPlace := map[string]*use{}
-	want := func(ref settings.PluginRef, kind pluginapi.Kind, mark func(*use)) error {
-		name := ref.Arg
-		if ref.Bundled() && name == Demo {
-			name = DemoPlugin
-		}
-		place := ref.Path + "\x00" + name
-		if !ref.Bundled() {
-			place = ref.Path
-		}
-		u := byPlace[place]
-		if u == nil {
-			src, err := l.Read(ref)
-			if err != nil {
-				return err
-			}
-			u = &use{source: src, config: settings.Options{}}
-			byPlace[place] = u
-			uses = append(uses, u)
-		}
-		if !u.source.Has(kind) {
-			return &exit.PluginError{Plugin: ref.Arg, Err: fmt.Errorf("it is no %s; its manifest says: %s", kind, kinds(u.source.Manifest.Kinds))}
-		}
-		mark(u)
-		return nil
-	}
-	if req.Provider.Bundled() && req.Provider.Arg == Demo && len(req.ProviderOptions) > 0 {
-		return nil, exit.Usagef("--provider demo takes no options; --provider %s plays a script of yours", DemoPlugin)
-	}
-	if err := want(req.Provider, pluginapi.KindProvider, func(u *use) {
-		u.provider, u.tool = true, u.source.Has(pluginapi.KindTool)
-		for k, v := range req.ProviderOptions {
-			u.config[k] = v
-		}
-	}); err != nil {
-		return nil, err
-	}
-	for _, ref := range req.Hooks {
-		if err := want(ref, pluginapi.KindHook, func(u *use) { u.hook = true }); err != nil {
-			return nil, err
-		}
-	}
-	for _, ref := range req.Tools {
-		if err := want(ref, pluginapi.KindTool, func(u *use) { u.tool = true }); err != nil {
-			return nil, err
-		}
-	}
-	return uses, check(uses, req)
-}
-
-// check finds requests that make no sense, before anything is loaded.
-func check(uses []*use, req Request) error {
-	byName := map[string]*use{}
-	for _, u := range uses {
-		m := u.source.Manifest
-		if other := byName[m.Name]; other != nil {
-			return exit.Usagef("%s and %s are both the plugin %q; leave one out", other.source.Arg, u.source.Arg, m.Name)
-		}
-		byName[m.Name] = u
-		if u.tool && u.source.requests(pluginapi.CapWorkspace) && req.Workspace == "" {
-			return exit.Usagef("tool %s works in a folder; say which one it may touch: --workspace DIR", u.source.Arg)
-		}
-	}
-	names := make([]string, 0, len(req.HookOptions))
-	for name := range req.HookOptions {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		u := byName[name]
-		if u == nil || !u.hook && !u.tool {
-			return exit.Usagef("hook-opt %s: no hook or tool of that name is used in this run", name)
-		}
-		for k, v := range req.HookOptions[name] {
-			u.config[k] = v
-		}
-	}
-	return nil
-}
-
 // assign puts the loaded plugins where the run wants them. Uses are in the
 // operator's order: the provider, then hooks, then tools.
 func (s *Set) assign(uses []*use, loaded []*wasm.Plugin) {
@@ -219,13 +133,4 @@ func (s *Set) assign(uses []*use, loaded []*wasm.Plugin) {
 			s.Tools = append(s.Tools, p.Tool())
 		}
 	}
-}
-
-func kinds(ks []pluginapi.Kind) string {
-	words := make([]string, len(ks))
-	for i, k := range ks {
-		words[i] = string(k)
-	}
-	slices.Sort(words)
-	return strings.Join(words, ", ")
 }

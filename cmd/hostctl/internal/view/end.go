@@ -17,6 +17,10 @@ import (
 // End shows how a run ended and what to do next.
 func (t *Text) End(res host.Result, v exit.Verdict, took time.Duration, hints exit.Hints) {
 	t.endStream()
+	if res.Status == "" && v.Error != nil { // nothing was started: there is nothing to say of it
+		t.Problem(v.Error)
+		return
+	}
 	mark, style := t.ending(v.Outcome)
 	line := t.p.as(style, mark+string(v.Outcome))
 	if res.ReasonCode != "" && string(res.ReasonCode) != string(v.Outcome) {

@@ -62,6 +62,7 @@ type runner struct {
 	objective string
 	demo      bool
 	session   string
+	plugins   *loader.Plan
 	screen    *screen
 }
 
@@ -120,7 +121,12 @@ func (r *runner) prepare(flags *settings.Flags, args []string, changed func(stri
 	if r.session = r.want.Session; r.session == "" {
 		r.session = r.env.NewID()
 	}
-	return nil
+	r.plugins, err = r.env.Library.Plan(loader.Request{
+		Provider: *r.want.Provider, Hooks: r.want.Hooks, Tools: r.want.Tools,
+		ProviderOptions: r.want.ProviderOptions, HookOptions: r.want.HookOptions,
+		Workspace: r.want.Workspace, CacheDir: r.env.CacheDir(), Logger: r.env.Logger(),
+	})
+	return err
 }
 
 func promptOf(flags *settings.Flags, args []string, changed func(string) bool) (string, error) {
@@ -181,11 +187,7 @@ func (r *runner) withStore(ctx context.Context, control *control, s store.Store,
 			return res, err
 		}
 	}
-	plugins, err := r.env.Library.Load(ctx, loader.Request{
-		Provider: *r.want.Provider, Hooks: r.want.Hooks, Tools: r.want.Tools,
-		ProviderOptions: r.want.ProviderOptions, HookOptions: r.want.HookOptions,
-		Workspace: r.want.Workspace, CacheDir: r.env.CacheDir(), Logger: r.env.Logger(),
-	})
+	plugins, err := r.plugins.Load(ctx)
 	if err != nil {
 		return host.Result{}, err
 	}
