@@ -15,7 +15,7 @@ func acquireCases() []Case {
 	return []Case{
 		core("S-2/acquire-mints-a-fence", "Acquire gives a fence of the record's birth, a new generation, and the claim's owner and run; the record shows it.", acquireMints),
 		core("S-2/generations-are-new", "Every acquire mints a generation that was never there before.", generationsAreNew),
-		core("L-2/busy", "A record with a live owner is busy; the error names the holder, and nothing changes.", busy),
+		core("S-8/busy", "A record with a live owner is busy; the error names the holder, and nothing changes.", busy),
 		core("S-2/forced-take-over", "A forced acquire succeeds at once over a live owner.", forcedTakeOver),
 		core("S-2/expected-generation", "An acquire that expects a generation succeeds only while it is the record's last one.", expectedGeneration),
 		core("S-2/claim-bounds", "A claim with a run that is no UUID or an owner over 256 bytes is refused.", claimBounds),
