@@ -57,6 +57,8 @@ const (
 	grace = 30 * time.Millisecond
 	// maxAbandoned is how many instances may be given up before the plugin is off.
 	maxAbandoned = 2
+	// forgiven is how late a guest may return after it was given up without counting.
+	forgiven = time.Second
 	pageSize     = 64 << 10
 )
 

@@ -33,8 +33,9 @@ type instance struct {
 	used   *sessionLease // the session that it belongs to; nil: none
 
 	// guarded by call.mu
-	finished  bool // the guest's goroutine is over
-	abandoned bool // nobody waits for it; it cleans up itself
+	finished  bool      // the guest has returned
+	abandoned bool      // nobody waits for it; it cleans up itself
+	since     time.Time // when it was abandoned
 }
 
 // ending is how a guest's goroutine ended.
@@ -109,7 +110,7 @@ func (in *instance) finish(e ending) (more bool) {
 	in.call.mu.Unlock()
 	if abandoned {
 		in.close()
-		in.p.cameBack()
+		in.p.cameBack(time.Since(in.since))
 		return false
 	}
 	in.done <- e
@@ -240,7 +241,7 @@ func (in *instance) reap() (lost bool) {
 		<-in.done
 		return false
 	}
-	in.abandoned = true
+	in.abandoned, in.since = true, time.Now()
 	in.p.abandon()
 	in.call.mu.Unlock()
 	return true

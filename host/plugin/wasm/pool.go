@@ -278,5 +278,13 @@ func (p *Plugin) abandon() {
 	}
 }
 
-// cameBack is the late end of an abandoned instance.
-func (p *Plugin) cameBack() { p.running.Done() }
+// cameBack is the late end of an abandoned instance. One that was not much too
+// late was held up by a busy machine and does not count, unless the plugin is off.
+func (p *Plugin) cameBack(late time.Duration) {
+	p.mu.Lock()
+	if late < forgiven && p.abandoned < maxAbandoned {
+		p.abandoned--
+	}
+	p.mu.Unlock()
+	p.running.Done()
+}

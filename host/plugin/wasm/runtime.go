@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,6 +96,7 @@ func (r *Runtime) acquire(ctx context.Context, digest string, wasm []byte) (*com
 		c = &compiled{digest: digest, ready: make(chan struct{})}
 		r.modules[digest] = c
 		c.refs++ // the compiler's own
+		wasm = bytes.Clone(wasm)
 		go func() {
 			// Compilation can't be interrupted; it ends when it ends, also after everyone stopped waiting.
 			r.compile(context.WithoutCancel(ctx), c, wasm)
