@@ -50,7 +50,7 @@ func (r *record) openLock() error {
 	for r.exists(lockName(n + 1)) {
 		n++
 	}
-	if r.lock != nil && n == r.number {
+	if r.lock != nil && n == r.number && r.sameLock() {
 		return nil
 	}
 	if r.lock != nil {
@@ -58,6 +58,9 @@ func (r *record) openLock() error {
 		r.lock = nil
 		if err := errors.Join(err, r.forget()); err != nil {
 			return err
+		}
+		if n == r.number {
+			return r.reopen()
 		}
 	}
 	flags := os.O_RDONLY
@@ -75,8 +78,31 @@ func (r *record) openLock() error {
 	if err != nil {
 		return err
 	}
+	if r.lockInfo, err = f.Stat(); err != nil {
+		return errors.Join(err, f.Close())
+	}
 	r.lock, r.number = f, n
 	return nil
+}
+
+// sameLock reports whether the open lock file is still the one in the folder.
+// It is not when an operator removed or replaced the folder under a running host.
+func (r *record) sameLock() bool {
+	info, err := r.dir.Lstat(lockName(r.number))
+	return err == nil && os.SameFile(info, r.lockInfo)
+}
+
+// reopen begins anew with the folder that is there now.
+func (r *record) reopen() error {
+	err := r.dir.Close()
+	r.dir, r.number = nil, 0
+	if err != nil {
+		return err
+	}
+	if err := r.openDir(); err != nil {
+		return err
+	}
+	return r.openLock()
 }
 
 // newest is the greatest number of a lock or journal in the folder, or 0.
@@ -114,8 +140,8 @@ func (r *record) exists(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// passed reports whether somebody went past this lock.
-func (r *record) passed() bool { return r.exists(lockName(r.number + 1)) }
+// passed reports whether somebody went past this lock, or took it away.
+func (r *record) passed() bool { return r.exists(lockName(r.number+1)) || !r.sameLock() }
 
 // take takes the newest commit lock. After wait it goes past the holder, or,
 // with pass false, answers errHeld.
@@ -128,9 +154,6 @@ func (r *record) take(ctx context.Context, wait time.Duration, pass bool) error 
 		}
 		if err := r.openLock(); err != nil {
 			return err
-		}
-		if r.lock == nil {
-			return errHeld
 		}
 		ok, err := disk.TryLock(r.lock)
 		if err != nil {

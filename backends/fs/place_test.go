@@ -284,3 +284,43 @@ func TestManyRecordsDoNotKeepManyFilesOpen(t *testing.T) {
 		t.Errorf("got %d records open, want at most %d", n, idleRecords+1)
 	}
 }
+
+func TestAnImportOfTheLargestCommitComesBack(t *testing.T) {
+	ctx, dir := t.Context(), scratch(t)
+	s := openStore(t, dir)
+	c := store.Commit{ID: uuid.NewString(), Head: []byte("{}")}
+	for i := range 4 {
+		c.Entries = append(c.Entries, []byte(strings.Repeat(string(rune('a'+i)), store.MaxEntryBytes-1)))
+	}
+	ack := must[store.Ack](t)(s.Create(ctx, key, c))
+	f, _ := acquire(t, s, key, claim("me"))
+	wantKind(t, "release", s.Release(ctx, key, f), nil)
+	s = openStore(t, dir)
+	if rec := must[store.Record](t)(s.Load(ctx, key)); rec.Mark != ack.Mark || rec.LogLength != 4 {
+		t.Errorf("got %+v with %d entries, want %+v with 4", rec.Mark, rec.LogLength, ack.Mark)
+	}
+	for i := range c.Entries {
+		page := must[store.LogPage](t)(s.ReadLog(ctx, key, uint64(i+1), 0))
+		if len(page.Entries) != 1 || string(page.Entries[0].Data) != string(c.Entries[i]) {
+			t.Errorf("page %d has %d entries or other bytes, want one entry (8 MiB and at least one)", i, len(page.Entries))
+		}
+	}
+	f, _ = acquire(t, s, key, claim("me"))
+	c.ID, c.After = uuid.NewString(), ack.Mark
+	must[store.Ack](t)(s.Commit(ctx, key, f, c))
+	c.ID, c.Entries = uuid.NewString(), append(c.Entries, []byte("over the limit"))
+	_, err := s.Commit(ctx, key, f, c)
+	wantKind(t, "a commit over the limit", err, store.ErrTooLarge)
+}
+
+func TestAFolderTakenAwayUnderAHandleIsNotWrittenTo(t *testing.T) {
+	ctx := t.Context()
+	s, first := newRecordHere(t)
+	f, _ := acquire(t, s, key, claim("me"))
+	folder := filepath.Join(s.desc.Location, folderPath(key))
+	wantKind(t, "remove", os.RemoveAll(folder), nil)
+	_, err := s.Commit(ctx, key, f, commit(first.Mark, "3"))
+	wantKind(t, "a commit to a removed folder", err, store.ErrNotFound)
+	_, err = s.Load(ctx, key)
+	wantKind(t, "a load", err, store.ErrNotFound)
+}

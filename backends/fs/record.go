@@ -39,6 +39,8 @@ type record struct {
 	number uint64 // of lock
 	writes bool   // opened for writing
 
+	lockInfo os.FileInfo // of lock
+
 	journal  disk.File
 	of       uint64 // number of the journal; may be below number until a writer copied it
 	fresh    bool   // nothing was flushed through this descriptor yet
@@ -84,6 +86,7 @@ func (r *record) close() error {
 		err = errors.Join(err, r.lock.Close())
 		r.lock = nil
 	}
+	r.number = 0
 	if r.dir != nil {
 		err = errors.Join(err, r.dir.Close())
 		r.dir = nil
@@ -307,9 +310,14 @@ func (r *record) look(ctx context.Context) error {
 	if err := r.refresh(false); err != nil || r.broken == nil {
 		return err
 	}
+	if r.lock == nil {
+		return r.read(true) // no lock file: nobody can be writing
+	}
 	err := r.take(ctx, glance, false)
 	if errors.Is(err, errHeld) {
-		r.broken = nil
+		if r.st.began { // a journal's first frame is never on its way
+			r.broken = nil
+		}
 		return nil
 	}
 	if err != nil {

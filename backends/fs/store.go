@@ -277,6 +277,8 @@ func fail(op string, key store.Key, err error) error {
 		return nil
 	case errors.Is(err, errAbsent):
 		return &store.Error{Op: op, Key: key, Kind: store.ErrNotFound}
+	case errors.Is(err, format.ErrTooLong):
+		return &store.Error{Op: op, Key: key, Kind: store.ErrTooLarge, Err: err}
 	case errors.As(err, &e):
 		e.Op, e.Key = op, key
 		return e

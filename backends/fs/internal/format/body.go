@@ -29,6 +29,10 @@ type Meta struct {
 	Parts string `json:"parts,omitempty"`
 }
 
+// ErrTooLong says that a frame's body would be longer than MaxBody: very many
+// entries cost more than their bytes.
+var ErrTooLong = errors.New("the commit is too long for one frame")
+
 var errBody = errors.New("the frame's body is damaged")
 
 // Encode builds one frame: header, meta line, one line for each part. It sets
@@ -63,6 +67,9 @@ func Encode(h *Header, m Meta, parts ...[]byte) ([]byte, error) {
 		buf = append(buf, Filler)
 	}
 	h.Body = int64(len(buf) - LineLen)
+	if h.Body > MaxBody {
+		return nil, fmt.Errorf("%w: it has %d bytes with all its lines; at most %d are allowed", ErrTooLong, h.Body, MaxBody)
+	}
 	h.BodySum = Sum(buf[LineLen:])
 	h.AppendTo(buf[:0])
 	return buf, nil
