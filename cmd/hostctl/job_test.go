@@ -6,9 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
@@ -92,7 +90,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: start [-tty] NAME ARG...")
 	}
 	j := &job{changed: make(chan struct{})}
-	j.cmd = exec.Command(program(ts), args[1:]...)
+	j.cmd = exec.Command(ts.Getenv("HOSTCTL"), args[1:]...)
 	j.cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"HOME", "PATH", "XDG_CACHE_HOME", "LOOPHOST_STORE", "NO_COLOR", "TMPDIR"} {
 		j.cmd.Env = append(j.cmd.Env, name+"="+ts.Getenv(name))
@@ -128,18 +126,6 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 			_ = j.close()
 		}
 	})
-}
-
-// program is the hostctl of this test binary.
-func program(ts *testscript.TestScript) string {
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		path := filepath.Join(dir, "hostctl")
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	ts.Fatalf("hostctl is not in PATH")
-	return ""
 }
 
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {

@@ -34,6 +34,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hostctl, err := exec.LookPath("hostctl") // put there by testscript.Main
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireUniqueNames:  true,
@@ -45,6 +49,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CACHE_HOME", cache)
 			e.Setenv("LOOPHOST_STORE", "")
 			e.Setenv("REPO", repo)
+			e.Setenv("HOSTCTL", hostctl)
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOTOOLCHAIN"} {
 				value, err := exec.Command("go", "env", name).Output()
 				if err != nil {

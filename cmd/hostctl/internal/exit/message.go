@@ -56,6 +56,7 @@ func (p *Problem) Headline() string {
 func say(kind, session string, err error, hints Hints) (text, next string) {
 	var (
 		recovery *host.RecoveryError
+		check    *CheckError
 		stored   = &store.Error{}
 	)
 	text = err.Error()
@@ -91,7 +92,9 @@ func say(kind, session string, err error, hints Hints) (text, next string) {
 	case "cancelled":
 		text = fmt.Sprintf("session %q was cancelled", session)
 	case "corrupt", "regressed", "unusable_state":
-		next = hints.Command("store check", "", "")
+		if !errors.As(err, &check) { // a check found it: that was the command
+			next = hints.Command("store check", "", "")
+		}
 	case "checkpoint", "unknown_outcome", "unavailable":
 		if session != "" {
 			next = hints.Command("session show", session, "")
