@@ -235,6 +235,10 @@ func (s *Session) setHead(change func(*Head)) {
 // append adds an entry to the next commit and to the conversation.
 func (s *Session) append(e Entry) (uint64, error) {
 	e = s.stamp(e)
+	if e.Message != nil { // the entry outlives the round, as an event that somebody keeps
+		m := *e.Message
+		e.Message = &m
+	}
 	seq, err := s.w.append(e)
 	if err != nil {
 		return 0, err
