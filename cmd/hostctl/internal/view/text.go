@@ -218,11 +218,16 @@ func (t *Text) result(r pluginapi.ToolResult, at time.Time) {
 		mark, style = t.symbol("✘ ", ""), bad
 	}
 	took := ""
-	if began, ok := t.started[r.CallID]; ok && !at.IsZero() {
+	began, announced := t.started[r.CallID]
+	if announced && !at.IsZero() {
 		took = " (" + Duration(at.Sub(began)) + ")"
 	}
 	delete(t.started, r.CallID)
-	line := t.symbol("      ", "    tool "+term.Line(r.Name, 64)+" ") + t.p.as(style, mark+string(r.Status)) + t.p.as(faint, took)
+	name := "    " + t.p.as(accent, t.symbol("⚙ ", "tool ")+term.Line(r.Name, 64)) + " "
+	if announced && t.live { // the line above has the name
+		name = "      "
+	}
+	line := name + t.p.as(style, mark+string(r.Status)) + t.p.as(faint, took)
 	if r.Text != "" {
 		line += " " + t.p.as(faint, term.Line(r.Text, t.width-24))
 	}
