@@ -77,7 +77,7 @@ func directCalls(b *testing.B, p *Plugin, in *pluginapi.HookInput) func() {
 	return func() {
 		i.call.begin(pluginapi.OpHook, input, p.limits)
 		i.stack[0], i.stack[1] = uint64(pluginapi.OpHook), uint64(input.size)
-		if err := i.fn.CallWithStack(&i.ctx, i.stack[:]); err != nil {
+		if err := i.fn.CallWithStack(i.ctx, i.stack[:]); err != nil {
 			b.Fatal(err)
 		}
 	}

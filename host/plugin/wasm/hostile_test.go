@@ -170,7 +170,7 @@ func TestGrowingMemoryWithinTheLimitIsNoFault(t *testing.T) {
 }
 
 func TestRecursionWithoutEndIsATrap(t *testing.T) {
-	p, err := loadTiny(t, tiny{call: join(get(0), get(1), callFn(fnSelf))}, Config{}, Grants{}, nil)
+	p, err := loadTiny(t, tiny{call: join(get(0), get(1), callFn(fnSelf))}, Config{Limits: Limits{HookTimeout: time.Minute}}, Grants{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

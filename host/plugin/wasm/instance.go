@@ -20,7 +20,7 @@ type instance struct {
 	fn   api.Function
 	call call
 
-	ctx     guestCtx
+	ctx     *guestCtx
 	cancel  context.CancelFunc // of a call that is not metered; else nil
 	stack   [2]uint64
 	work    chan int64 // the size of a call's input; closed to end the guest's goroutine
@@ -58,7 +58,7 @@ type order struct {
 
 func newInstance(p *Plugin) *instance {
 	in := &instance{p: p, work: make(chan int64, 1), done: make(chan ending, 1), stopped: make(chan struct{}), timer: time.NewTimer(0)}
-	in.ctx = guestCtx{Context: context.Background(), in: in}
+	in.ctx = &guestCtx{Context: context.Background(), in: in}
 	return in
 }
 
@@ -68,7 +68,8 @@ func (in *instance) bound() (release func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	in.ctx.Context, in.cancel = ctx, cancel
+	// A new one, since the engine may look at the last call's for a moment longer.
+	in.ctx, in.cancel = &guestCtx{Context: ctx, in: in}, cancel
 	return cancel
 }
 
@@ -81,7 +82,7 @@ func (in *instance) live() {
 	}
 	for size := range in.work {
 		in.stack[0], in.stack[1] = uint64(in.call.op), uint64(size)
-		err := in.fn.CallWithStack(&in.ctx, in.stack[:])
+		err := in.fn.CallWithStack(in.ctx, in.stack[:])
 		if !in.finish(ending{status: pluginapi.Status(uint32(in.stack[0])), err: err}) {
 			return
 		}
@@ -90,14 +91,14 @@ func (in *instance) live() {
 
 // boot instantiates and initializes; both run foreign code.
 func (in *instance) boot() error {
-	mod, err := in.p.code.rt.InstantiateModule(in.withMemory(&in.ctx), in.p.code.mod, in.moduleConfig())
+	mod, err := in.p.code.rt.InstantiateModule(in.withMemory(in.ctx), in.p.code.mod, in.moduleConfig())
 	if err != nil {
 		return err
 	}
 	in.mod = mod
 	in.fn = mod.ExportedFunction(pluginapi.ExportCall)
 	if init := mod.ExportedFunction(pluginapi.ExportInitialize); init != nil {
-		_, err = init.Call(&in.ctx)
+		_, err = init.Call(in.ctx)
 	}
 	return err
 }

@@ -112,7 +112,7 @@ func (p *Plugin) pickSession(ctx context.Context, session string, limit time.Dur
 	evicted := p.evict()
 	// A warm instance that no session has used yet, from Load.
 	var spare *instance
-	if n := len(p.idle); l.in == nil && l.users == 1 && n > 0 {
+	if n := len(p.idle); l.users == 1 && l.in == nil && n > 0 {
 		spare, p.idle = p.idle[n-1], p.idle[:n-1]
 	}
 	p.mu.Unlock()
