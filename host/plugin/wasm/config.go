@@ -59,7 +59,7 @@ const (
 	maxAbandoned = 2
 	// forgiven is how late a guest may return after it was given up without counting.
 	forgiven = time.Second
-	pageSize     = 64 << 10
+	pageSize = 64 << 10
 )
 
 // withDefaults fills the zero fields.
