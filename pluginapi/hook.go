@@ -22,8 +22,10 @@ const (
 
 // HookPoints lists all points, in the order of a run.
 func HookPoints() []HookPoint {
-	return []HookPoint{SessionStart, BeforePrompt, BeforeRound, BeforeProvider, AfterProvider, BeforeTool, AfterTool,
-		BeforeCompaction, AfterCompaction, AfterRound, BeforeFinalize, SessionEnd, Notification}
+	return []HookPoint{
+		SessionStart, BeforePrompt, BeforeRound, BeforeProvider, AfterProvider, BeforeTool, AfterTool,
+		BeforeCompaction, AfterCompaction, AfterRound, BeforeFinalize, SessionEnd, Notification,
+	}
 }
 
 // aliases are the names that hooks of other agents use.

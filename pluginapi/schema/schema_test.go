@@ -82,8 +82,10 @@ func TestEncodedDocumentsFitTheirSchemas(t *testing.T) {
 		"notification-doc.json": {pluginapi.NotificationDoc{}},
 		"provider-request.json": {pluginapi.ProviderRequest{}, pluginapi.ProviderRequest{Options: pluginapi.Raw(`{}`), Messages: []pluginapi.Message{message, tool}}},
 		"chunk.json": {
-			pluginapi.Chunk{Type: pluginapi.ChunkText, Text: "t"}, pluginapi.Chunk{Type: pluginapi.ChunkToolCall, ToolCall: &call},
-			pluginapi.Chunk{Type: pluginapi.ChunkUsage, Usage: usage}, pluginapi.Chunk{Type: pluginapi.ChunkResult, Finish: pluginapi.FinishStop},
+			pluginapi.Chunk{Type: pluginapi.ChunkText, Text: "t"},
+			pluginapi.Chunk{Type: pluginapi.ChunkToolCall, ToolCall: &call},
+			pluginapi.Chunk{Type: pluginapi.ChunkUsage, Usage: usage},
+			pluginapi.Chunk{Type: pluginapi.ChunkResult, Finish: pluginapi.FinishStop},
 		},
 		"tool-input.json":  {pluginapi.ToolInput{Call: call}},
 		"tool-output.json": {pluginapi.ToolOutput{IsError: true}},

@@ -53,7 +53,7 @@ func TestScriptedFailsAsItsScriptSays(t *testing.T) {
 	p := load(t, "scripted", `{"script": "{\"steps\": [{\"error\": {\"kind\": \"rate_limited\", \"message\": \"slow down\", \"retry_after_ms\": 1500}}]}"}`, wasm.Grants{})
 	for n, want := range []*pluginapi.Failure{
 		{Kind: pluginapi.FailRateLimited, Message: "slow down", RetryAfterMS: 1500},
-		{Kind: pluginapi.FailExhausted, Message: `the script has 1 steps and this is provider call 2; add steps or set "repeat": true`},
+		{Kind: pluginapi.FailExhausted, Message: `the script has 1 step and this is provider call 2; add steps or set "repeat": true`},
 	} {
 		_, err := p.Provider().Complete(t.Context(), plugin.Session{Info: info}, request(uint64(n+1)), func(pluginapi.Chunk) error { return nil })
 		var f *pluginapi.Failure

@@ -166,12 +166,14 @@ func TestEveryPointOfTheManifestIsLookedThrough(t *testing.T) {
 		{
 			pluginapi.AfterProvider,
 			pluginapi.AnswerDoc{Message: message(s), Usage: &pluginapi.Usage{OutputTokens: &n}},
-			pluginapi.AnswerDoc{Message: message(r), Usage: &pluginapi.Usage{OutputTokens: &n}}, "4",
+			pluginapi.AnswerDoc{Message: message(r), Usage: &pluginapi.Usage{OutputTokens: &n}},
+			"4",
 		},
 		{
 			pluginapi.AfterTool,
 			pluginapi.ToolResultDoc{Call: call(s), Result: result(s)},
-			pluginapi.ToolResultDoc{Call: call(s), Result: result(r)}, "1",
+			pluginapi.ToolResultDoc{Call: call(s), Result: result(r)},
+			"1",
 		},
 	}
 	var manifest pluginapi.Manifest

@@ -52,9 +52,17 @@ func (s script) at(n uint64) (step, error) {
 	}
 	return step{}, &pluginapi.Failure{
 		Kind: pluginapi.FailExhausted,
-		Message: "the script has " + strconv.Itoa(len(s.steps)) + " steps and this is provider call " + strconv.FormatUint(n, 10) +
+		Message: "the script has " + plural(len(s.steps), "step") + " and this is provider call " + strconv.FormatUint(n, 10) +
 			`; add steps or set "repeat": true`,
 	}
+}
+
+// plural is "1 step", "2 steps".
+func plural(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
 }
 
 func (st step) play(c *guest.ProviderCall, ordinal uint64) error {

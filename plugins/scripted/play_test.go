@@ -113,7 +113,8 @@ func TestPlay(t *testing.T) {
 			script:  `{"steps": [{"reasoning": "hm", "text": "cut", "usage": {"output_tokens": 2}, "finish": "length"}]}`,
 			ordinal: 1,
 			want: []pluginapi.Chunk{
-				{Type: pluginapi.ChunkReasoning, Text: "hm"}, text("cut"),
+				{Type: pluginapi.ChunkReasoning, Text: "hm"},
+				text("cut"),
 				{Type: pluginapi.ChunkUsage, Usage: &pluginapi.Usage{OutputTokens: &two}},
 				finish(pluginapi.FinishLength),
 			},

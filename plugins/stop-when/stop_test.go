@@ -78,7 +78,7 @@ func TestUnchangedRoundsRaiseStop(t *testing.T) {
 					t.Fatal(err)
 				}
 				if d.Action == pluginapi.Stop {
-					if d.Code != pluginapi.CodeNoProgress || !strings.HasPrefix(d.Reason, "nothing has changed for "+c.n+" rounds") {
+					if d.Code != pluginapi.CodeNoProgress || !strings.HasPrefix(d.Reason, "nothing has changed for "+map[string]string{"1": "a round:", "2": "2 rounds:"}[c.n]) {
 						t.Errorf("got %+v", d)
 					}
 					got = i

@@ -40,8 +40,12 @@ func (h *hook) unchanged(c *guest.HookCall, s settings, doc *pluginapi.RoundEndD
 	if count < uint64(s.unchangedRounds) {
 		return guest.Continue(), nil
 	}
-	return guest.StopNoProgress("nothing has changed for " + strconv.FormatUint(count, 10) +
-		" rounds: the same answer, tool calls and results as the round before"), nil
+	span := "a round"
+	if count > 1 {
+		span = strconv.FormatUint(count, 10) + " rounds"
+	}
+	return guest.StopNoProgress("nothing has changed for " + span +
+		": the same answer, tool calls and results as the round before"), nil
 }
 
 // follow is how many rounds in a row, with this one, were like the one before.

@@ -76,8 +76,10 @@ var documents = []document{
 	kind[pluginapi.ToolOutput]{write: wire.AppendToolOutput, sample: []pluginapi.ToolOutput{{Text: "t", IsError: true}, {}}},
 	kind[pluginapi.Failure]{write: wire.AppendFailure, sample: []pluginapi.Failure{{Kind: pluginapi.FailRateLimited, Message: "m", RetryAfterMS: -1}, {}}},
 	kind[pluginapi.Chunk]{write: wire.AppendChunk, sample: []pluginapi.Chunk{
-		{Type: pluginapi.ChunkText, Text: "t\r\n"}, {Type: pluginapi.ChunkToolCall, ToolCall: &call},
-		{Type: pluginapi.ChunkUsage, Usage: &usage}, {Type: pluginapi.ChunkResult, Finish: pluginapi.FinishStop},
+		{Type: pluginapi.ChunkText, Text: "t\r\n"},
+		{Type: pluginapi.ChunkToolCall, ToolCall: &call},
+		{Type: pluginapi.ChunkUsage, Usage: &usage},
+		{Type: pluginapi.ChunkResult, Finish: pluginapi.FinishStop},
 	}},
 }
 
