@@ -244,6 +244,10 @@ func TestConfigurationReachesTheGuest(t *testing.T) {
 			}
 		})
 	}
+	_, err := checkConfig([]byte(`{"properties":{"n":{"type":"integer"},"s":{"type":"string"}}}`), []byte(`{"n":"five","s":6}`))
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "'/n': got string, want integer") || !strings.Contains(err.Error(), "'/s'") {
+		t.Errorf("got %q, want both findings on one line", err)
+	}
 	if got, err := checkConfig(nil, nil); err != nil || string(got) != "{}" {
 		t.Errorf("without anything: got %s, %v; want {}", got, err)
 	}

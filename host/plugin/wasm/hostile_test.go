@@ -35,6 +35,7 @@ func TestHostileCallsEndAsFaults(t *testing.T) {
 		"a trap":                               {unreachable(), plugin.FaultTrap},
 		"an endless loop":                      {join(forever(nil), ic(0)), plugin.FaultTimeout},
 		"an endless loop of imports":           {join(forever(join(callFn(fnDeadline), drop())), ic(0)), plugin.FaultTimeout},
+		"an endless loop of bulk memory":       {join(forever(join(ic(0), ic(0), page, []byte{0xfc, 0x0b, 0})), ic(0)), plugin.FaultTimeout},
 		"an endless loop of reads":             {join(forever(join(ic(0), page, ic(0), callFn(fnInputRead), drop())), ic(0)), plugin.FaultTimeout},
 		"input read into nowhere":              {join(ic(65530), ic(7), ic(0), callFn(fnInputRead)), plugin.FaultTrap},
 		"input read at the last address":       {join(ic(-1), ic(2), ic(0), callFn(fnInputRead)), plugin.FaultTrap},
@@ -177,5 +178,26 @@ func TestRecursionWithoutEndIsATrap(t *testing.T) {
 	_, err = hook(t.Context(), p, "", "")
 	if f := wantFault(t, err, plugin.FaultTrap); !strings.Contains(f.Error(), "stack overflow") {
 		t.Errorf("got %q, want the stack overflow told", f.Error())
+	}
+}
+
+// A tree of calls without a loop: closing on context end would never see it.
+func TestACallTreeWithoutLoopsEndsOnTime(t *testing.T) {
+	less := join(get(0), get(1), ic(1), []byte{0x6b}, callFn(fnSelf)) // lh1_call(op, n-1)
+	tree := join(get(1), []byte{0x45, 0x04, 0x7f}, ic(0), []byte{0x05}, less, drop(), less, []byte{0x0b})
+	p, err := loadTiny(t, tiny{call: tree}, Config{Limits: Limits{HookTimeout: 100 * time.Millisecond}}, Grants{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_, err = hook(t.Context(), p, "", "")
+	wantFault(t, err, plugin.FaultTimeout)
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("took %v", d)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.abandoned != 0 {
+		t.Error("the guest did not end by itself")
 	}
 }

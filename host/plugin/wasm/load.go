@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -193,10 +194,25 @@ func checkConfig(schema, config []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the manifest's schema: %w", err)
 	}
 	if err := compiled.Validate(doc); err != nil {
-		return nil, err
+		return nil, configError{err}
 	}
 	return config, nil
 }
+
+// configError shows a validation error, which has a line for each finding, on one.
+type configError struct{ err error }
+
+// Error joins the findings.
+func (e configError) Error() string {
+	_, findings, ok := strings.Cut(e.err.Error(), "\n- ")
+	if !ok {
+		findings = e.err.Error()
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(findings, "\n- ", "; ")), " ")
+}
+
+// Unwrap gives the validator's error.
+func (e configError) Unwrap() error { return e.err }
 
 // noLoader refuses references that lead out of a schema.
 type noLoader struct{}
