@@ -55,7 +55,8 @@ func TestKindsAreThoseOfTheManifest(t *testing.T) {
 }
 
 func TestGoGuestFaults(t *testing.T) {
-	p := load(t, Config{Limits: Limits{HookTimeout: time.Second, OutputBytes: 1 << 20}}, Grants{}, nil)
+	p := load(t, Config{Limits: Limits{HookTimeout: time.Minute, OutputBytes: 1 << 20}}, Grants{}, nil)
+	hasty := load(t, Config{Limits: Limits{HookTimeout: 300 * time.Millisecond}}, Grants{}, nil)
 	for _, c := range []struct {
 		do, arg string
 		want    plugin.FaultKind
@@ -75,6 +76,10 @@ func TestGoGuestFaults(t *testing.T) {
 		{"no such thing", "", plugin.FaultMalformed, "hook"},
 		{"status", "77", plugin.FaultMalformed, "77"},
 	} {
+		p := p
+		if c.want == plugin.FaultTimeout {
+			p = hasty
+		}
 		t.Run(c.do+" "+c.arg, func(t *testing.T) {
 			_, err := hook(t.Context(), p, c.do, c.arg)
 			if f := wantFault(t, err, c.want); !strings.Contains(f.Error(), c.says) {

@@ -26,7 +26,7 @@ func wantFault(t *testing.T, err error, kind plugin.FaultKind) *plugin.Fault {
 var simd = join([]byte{0xfd, 0x0c}, make([]byte, 16), drop())
 
 func TestHostileCallsEndAsFaults(t *testing.T) {
-	limits := Limits{HookTimeout: 300 * time.Millisecond, MemoryPages: 4, OutputBytes: 1 << 20}
+	limits := Limits{HookTimeout: time.Minute, MemoryPages: 4, OutputBytes: 1 << 20}
 	page := ic(65536)
 	for name, c := range map[string]struct {
 		body []byte
@@ -61,6 +61,10 @@ func TestHostileCallsEndAsFaults(t *testing.T) {
 	} {
 		for mode, prefix := range map[string][]byte{"metered": nil, "closing": simd} {
 			t.Run(name+", "+mode, func(t *testing.T) {
+				limits := limits
+				if c.want == plugin.FaultTimeout {
+					limits.HookTimeout = 300 * time.Millisecond
+				}
 				p, err := loadTiny(t, tiny{call: join(prefix, c.body)}, Config{Limits: limits}, Grants{}, nil)
 				if err != nil {
 					t.Fatal(err)
