@@ -24,7 +24,8 @@ const stepShared = 16 << 10
 var errPoisoned = errors.New("an earlier flush of the journal failed on this handle; resolve the commit or acquire the record again")
 
 // append writes one frame that changes st, and flushes it: one write, one
-// flush, over space that was written before. The lock is held. Errors say by
+// flush, over space that was written before; one flush more if somebody else
+// wrote the frame before. The lock is held. Errors say by
 // their kind whether the frame may have landed: ErrUnavailable or
 // ErrUnknownOutcome, without operation and key.
 func (r *record) append(k format.Kind, m format.Meta, payload ...[]byte) error {
@@ -35,6 +36,9 @@ func (r *record) append(k format.Kind, m format.Meta, payload ...[]byte) error {
 	h, b, err := r.st.frame(k, m, payload...)
 	if err != nil {
 		return &store.Error{Kind: store.ErrUnavailable, Err: err}
+	}
+	if err := r.settleFlush(); err != nil {
+		return &store.Error{Kind: store.ErrUnavailable, Detail: "the last frame is not known to be on the disk", Err: err}
 	}
 	if err := r.setAside(); err != nil {
 		return &store.Error{Kind: store.ErrUnavailable, Detail: "the torn tail was not set aside", Err: err}
@@ -62,24 +66,13 @@ func (r *record) append(k format.Kind, m format.Meta, payload ...[]byte) error {
 
 // put writes b behind the last frame and flushes.
 func (r *record) put(b []byte) error {
-	at := r.st.end
-	if r.fresh {
-		// The last frame may be what a failed flush left in memory only. Writing the
-		// same bytes again lets this descriptor's flush cover them.
-		last := make([]byte, r.st.end-r.st.last)
-		if _, err := r.journal.ReadAt(last, r.st.last); err != nil {
-			return &store.Error{Kind: store.ErrUnavailable, Err: err}
-		}
-		at, b = r.st.last, append(last, b...)
-	}
-	if n, err := r.journal.WriteAt(b, at); err != nil {
-		return r.undo(at+int64(n), err)
+	if n, err := r.journal.WriteAt(b, r.st.end); err != nil {
+		return r.undo(r.st.end+int64(n), err)
 	}
 	if err := r.journal.Flush(); err != nil {
 		r.poisoned, r.unsure = fmt.Errorf("%w: %w", errPoisoned, err), true
 		return &store.Error{Kind: store.ErrUnknownOutcome, Err: err}
 	}
-	r.fresh = false
 	return nil
 }
 
@@ -154,14 +147,28 @@ func (r *record) setAside() error {
 
 const tornPrefix = "torn-"
 
-// settleFlush makes what was read durable before it is reported as such: the
-// last frame may have been left by a failed flush.
+// settleFlush makes the last frame durable if this descriptor did not flush it:
+// it may be what another's failed flush left in memory only. Writing the same
+// bytes again lets this flush cover them. It comes before every use of the frame,
+// as an answer or as the ground of the next one, so that at no time more than one
+// frame, the last, can be missing on the disk.
 func (r *record) settleFlush() error {
-	if r.poisoned != nil {
+	if r.poisoned != nil || !r.fresh {
 		return r.poisoned
 	}
-	if !r.fresh {
-		return nil
+	last := make([]byte, r.st.end-r.st.last)
+	_, err := r.journal.ReadAt(last, r.st.last)
+	if err == nil {
+		_, err = r.journal.WriteAt(last, r.st.last)
 	}
-	return r.put(nil)
+	if err == nil {
+		err = r.journal.Flush()
+	}
+	if err != nil {
+		// Nothing new was written, so the next change may try with another descriptor.
+		r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
+		return err
+	}
+	r.fresh = false
+	return nil
 }

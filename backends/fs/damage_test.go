@@ -288,16 +288,32 @@ func TestATornWriteIsSetAsideAndTheLastWholeCommitIsTheState(t *testing.T) {
 }
 
 func TestATornTailIsCorruptionAfterACleanRelease(t *testing.T) {
-	sm := newSample(t, key, true)
-	const name = "journal-1.jsonl"
-	b := append(bytes.Clone(sm.files[name]), make([]byte, 40)...)
-	copy(b[len(b)-40:], format.HeaderStart)
-	s := sm.with(t, key, name, b)
-	if kind, wrong := sm.verify(t, s, key, true); kind != nil && !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
-		t.Errorf("got %v, want %v; %s", kind, store.ErrCorrupt, wrong)
+	for name, tail := range map[string]string{
+		"short":                  format.HeaderStart,
+		"with sectors of filler": format.HeaderStart + strings.Repeat("\n", 3*sector) + "x",
+	} {
+		sm := newSample(t, key, true)
+		const journal = "journal-1.jsonl"
+		s := sm.with(t, key, journal, append(bytes.Clone(sm.files[journal]), tail...))
+		if kind, wrong := sm.verify(t, s, key, true); !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
+			t.Errorf("%s: got %v, want %v; %s", name, kind, store.ErrCorrupt, wrong)
+		}
 	}
-	_, err := s.Load(t.Context(), key)
-	wantKind(t, "load", err, store.ErrCorrupt)
+}
+
+func TestATornFrameWithAWholeOneBehindItIsCorruption(t *testing.T) {
+	sm := newSample(t, key, false)
+	const name = "journal-1.jsonl"
+	whole := sm.files[name]
+	last := bytes.LastIndex(whole, []byte(format.HeaderStart))
+	from := bytes.LastIndex(whole[:last], []byte(format.HeaderStart))
+	for _, lost := range []int{0, 1} {
+		b := tear(whole, from, last, func(s int) bool { return s != lost })
+		s := sm.with(t, key, name, b)
+		if kind, wrong := sm.verify(t, s, key, true); !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
+			t.Errorf("sector %d lost: got %v, want %v; %s", lost, kind, store.ErrCorrupt, wrong)
+		}
+	}
 }
 
 func TestASwappedFrameBreaksTheChain(t *testing.T) {

@@ -43,7 +43,7 @@ type record struct {
 
 	journal  disk.File
 	of       uint64 // number of the journal; may be below number until a writer copied it
-	fresh    bool   // nothing was flushed through this descriptor yet
+	fresh    bool   // the last frame was not flushed through this descriptor
 	poisoned error  // a flush failed on this descriptor
 	unsure   bool   // with poisoned: a frame may have landed
 	st       state
@@ -242,6 +242,7 @@ func (r *record) refresh(locked bool) error {
 	if err := r.st.replay(r.key, r.journal, size, nil); err != nil || r.st.end == before || r.st.deleted {
 		return r.read(locked)
 	}
+	r.fresh = true
 	return r.remember()
 }
 
