@@ -4,7 +4,6 @@ package term
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -49,10 +48,10 @@ func unsafeRune(r rune) bool {
 		return true
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 		return true
-	case r == 0x2028 || r == 0x2029:
+	case r == 0x2028, r == 0x2029, r >= 0xe0000 && r <= 0xe007f: // separators; tags, which nobody sees
 		return true
 	}
-	return unicode.Is(unicode.Co, r)
+	return false
 }
 
 // Line makes s one safe line of at most limit runes, with an ellipsis where it was cut.

@@ -35,8 +35,7 @@ func (t *Text) End(res host.Result, v exit.Verdict, took time.Duration, hints ex
 	}
 	if res.Status != "" {
 		facts := []string{
-			fmt.Sprintf("%d of %d started iterations complete", res.IterationsCompleted, res.IterationsStarted),
-			fmt.Sprintf("%d rounds", res.RoundsStarted), tokens(res.Usage),
+			counters(res.IterationsStarted, res.IterationsCompleted, res.RoundsStarted), tokens(res.Usage),
 		}
 		if took > 0 {
 			facts = append(facts, Duration(took))
@@ -66,6 +65,18 @@ func (t *Text) next(res host.Result, o exit.Outcome, hints exit.Hints) string {
 		return hints.Command("session log", res.SessionID, "")
 	}
 	return hints.Again(res.SessionID, "")
+}
+
+// counters says what a loop did.
+func counters(started, completed, rounds uint32) string {
+	return fmt.Sprintf("%s started, %d complete, %s", plural(started, "iteration"), completed, plural(rounds, "round"))
+}
+
+func plural(n uint32, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func tokens(u *pluginapi.Usage) string {
@@ -101,7 +112,7 @@ func (t *Text) Ending(ev host.Event) {
 		if e.Reason != "" {
 			line += ": " + term.Line(e.Reason, 500)
 		}
-		t.l.line(t.p.as(bold, line) + t.p.as(faint, fmt.Sprintf(", %d of %d started iterations complete, %d rounds", e.IterationsCompleted, e.IterationsStarted, e.RoundsStarted)))
+		t.l.line(t.p.as(bold, line) + t.p.as(faint, "; "+counters(e.IterationsStarted, e.IterationsCompleted, e.RoundsStarted)))
 	}
 }
 

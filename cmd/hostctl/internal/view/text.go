@@ -111,7 +111,8 @@ func (t *Text) Event(ev host.Event) {
 				r.Attempt, term.Line(r.Error, 300), wait.Round(time.Millisecond), r.Until.Local().Format("15:04:05"))))
 		}
 	case host.EventStopRequested:
-		t.l.line(t.p.as(warn, t.symbol("■", "stop")+" requested: "+term.Line(ev.Reason, 300)+"; what is admitted may finish"))
+		again := t.symbol(" (Ctrl-C again cancels)", "")
+		t.l.line(t.p.as(warn, t.symbol("■ ", "")+"stop requested: "+term.Line(ev.Reason, 300)+"; what is admitted may finish"+again))
 	case host.EventFenced:
 		t.l.line(t.p.as(bad, t.symbol("✘", "fenced:")+" another owner took the session over "+term.Line(ev.Reason, 300)))
 	case host.EventComplete, host.EventCancelled, host.EventFailed, host.EventRecoveryUnsupported:

@@ -50,16 +50,15 @@ func (c *control) signal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count++
-	const reason = "signal"
 	switch {
 	case c.session == nil && c.count == 1:
 		c.end(exit.ErrInterrupted)
 	case c.session == nil, c.count >= 3:
 		c.app.Exit(exit.Interrupted)
 	case c.count == 1:
-		_ = c.session.Stop(reason) // not running any more: the ending stands
+		_ = c.session.Stop("stopped by a signal") // not running any more: the ending stands
 	default:
-		_ = c.session.Cancel(reason)
+		_ = c.session.Cancel("cancelled by a signal")
 	}
 }
 

@@ -261,7 +261,7 @@ func (r *runner) settle(ctx context.Context, session *host.Session, res host.Res
 	return res, &known
 }
 
-// labels of what the run works with, for people.
+// planned says what the run is about to do, for people.
 func planned(want settings.Run, plugins *loader.Set) string {
 	plural := func(n int64, word string) string {
 		if n == 1 {
