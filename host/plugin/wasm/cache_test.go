@@ -224,3 +224,26 @@ func TestCompilationIsBounded(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestACacheThatCantBeWrittenCostsTimeOnly(t *testing.T) {
+	for name, spoil := range map[string]func(dir string) error{
+		"it was removed": os.RemoveAll,
+		"an entry's place is taken by a file": func(dir string) error {
+			e := (&diskCache{root: dir}).entry(Digest(tiny{call: answer204()}.wasm()), true)
+			return os.WriteFile(e.dir, nil, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "cache")
+			r := newRuntime(t, Config{CacheDir: dir})
+			check(t, spoil(dir))
+			p, err := r.Load(t.Context(), Module{Wasm: tiny{call: answer204()}.wasm(), SidecarManifest: encode(t, manifest())})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := hook(t.Context(), p, "", ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -37,11 +37,11 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
 	case ok:
 		// The digest of the original is part of the entry's name, and only what was
 		// validated gets an entry.
-		if err := r.build(ctx, c, original, code, entry.dir, true); err == nil {
+		err := r.build(ctx, c, original, code, entry.dir, true)
+		if err == nil {
 			return
-		} else {
-			r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
 		}
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
 	}
 	c.err = r.buildIntoCache(ctx, c, original, code, entry)
 }
@@ -56,8 +56,13 @@ func (r *Runtime) buildIntoCache(ctx context.Context, c *compiled, original, cod
 		return r.build(ctx, c, original, code, "", false)
 	}
 	if err := r.build(ctx, c, original, code, dir, false); err != nil {
+		// Either the module is at fault, or the disk is full: without a cache we see which.
 		entry.drop(dir)
-		return err
+		if r.build(ctx, c, original, code, "", false) != nil {
+			return err
+		}
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))
+		return nil
 	}
 	if err := entry.commit(dir); err != nil {
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))

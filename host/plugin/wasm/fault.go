@@ -47,6 +47,9 @@ func (p *Plugin) fault(b *breach) *plugin.Fault {
 
 // named turns a breach within err into the plugin's fault; other errors stay as they are.
 func (p *Plugin) named(err error) error {
+	if err == nil {
+		return nil
+	}
 	var b *breach
 	if errors.As(err, &b) {
 		return p.fault(b)

@@ -162,12 +162,17 @@ func (in *instance) serve(ctx context.Context, o *order, begin time.Time) (lost,
 	in.served++
 	in.work <- o.input.size
 	lost, err = in.await(ctx, o)
-	var own *pluginapi.Failure
-	keep = !lost && (err == nil || errors.As(err, &own))
-	if !lost {
-		in.call.end()
+	if lost {
+		return true, false, err
 	}
-	return lost, keep, err
+	in.call.end()
+	return false, err == nil || isFailure(err), err
+}
+
+// isFailure reports whether err is the plugin's own typed error.
+func isFailure(err error) bool {
+	var f *pluginapi.Failure
+	return errors.As(err, &f)
 }
 
 // prepare sets the call's state before the guest runs.
