@@ -33,6 +33,8 @@ type Need string
 const (
 	NeedCrash   Need = "crash"   // the harness is a Crasher
 	NeedDamage  Need = "damage"  // the harness is a Damager
+	NeedSpawn   Need = "spawn"   // the harness is a Spawner
+	NeedLeases  Need = "leases"  // the store knows a live owner by its lease alone
 	NeedProcess Need = "process" // the store reaches durability level process or more
 )
 
@@ -63,6 +65,12 @@ func (c Case) missing(h Harness, d store.Description) string {
 		case NeedDamage:
 			_, ok = h.(Damager)
 			why = "the harness can't damage stored data (conformance.Damager)"
+		case NeedSpawn:
+			_, ok = h.(Spawner)
+			why = "the harness can't run an owner in a process of its own (conformance.Spawner)"
+		case NeedLeases:
+			ok = !d.Has("liveness")
+			why = "the store knows at once whether an owner lives, so no lease expires under a live one"
 		case NeedProcess:
 			ok = d.Durability.Level >= store.LevelProcess
 			why = "the store promises durability " + d.Durability.String() + "; the case is about process and more"

@@ -9,7 +9,7 @@ func loopCases() []Case {
 		checkpointCases(), nthLoopCases(),
 		settleCases(),
 		runningCases(),
-		ownerCases(),
+		ownerCases(), processCases(),
 		recoverCases(),
 		signalLoopCases(),
 		loopDurabilityCases(),

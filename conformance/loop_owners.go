@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/loophost/loophost/host"
 	"github.com/loophost/loophost/host/loop"
@@ -18,7 +19,10 @@ func ownerCases() []Case {
 		inLoop("M-6/paused-in-a-tool", "An owner that was taken over while a tool ran ends fenced, and the tool's result is unknown to the successor.", pausedInTool),
 		inLoop("M-6/between-boundary-and-mirror", "An owner that was taken over between boundary and final mirror ends fenced, without a Complete event.", takenOverAtMirror),
 		inLoop("M-6/at-the-boundary", "An owner that was taken over right before its boundary checkpoint ends fenced, without a Complete event.", takenOverAtBoundary),
-		inLoop("M-6/lease-expired", "An owner whose lease expired while it was paused, and whose session another one acquired, ends fenced.", leaseExpired),
+		{
+			ID: "M-6/lease-expired", Profile: ProfileLoop, Needs: []Need{NeedLeases},
+			Sentence: "An owner whose lease expired while it was paused, and whose session another one acquired, ends fenced.", Run: leaseExpired,
+		},
 		inLoop("M-6/deleted", "An owner whose session was deleted and made again writes nothing to the new one.", deletedAndRecreated),
 	}
 }
@@ -119,12 +123,13 @@ func pausedOwner(ctx context.Context, e *Env, id string, spec func(*loopRig, *ga
 	}
 	defer done()
 	g := newGate()
+	defer g.open()
 	run := start(ctx, s, spec(first, g))
 	if err := g.wait(ctx, "the effect that hangs"); err != nil {
 		return err
 	}
 	after, err := succeed(ctx, second)
-	close(g.release)
+	g.open()
 	if err := errors.Join(err, run.end(ctx)); err != nil {
 		return err
 	}
@@ -205,25 +210,68 @@ func takenOverAt(ctx context.Context, e *Env, id string, hook func() pluginapi.D
 	return wantFenced(ctx, first, second, run, s, after)
 }
 
+// shortLease is how long a case waits for a lease to expire where the harness
+// can't move the store's clock.
+const shortLease = 2 * time.Second
+
 func leaseExpired(ctx context.Context, e *Env) error {
-	clock, ok := e.Harness.(LeaseClock)
-	if !ok {
-		e.Note("the harness can't move the clock of leases (conformance.LeaseClock), so an expired lease was not tried")
-		return nil
+	first, second, err := e.two(ctx, "expired")
+	if err != nil {
+		return err
 	}
-	if e.Store.Has("liveness") {
-		e.Note("the store knows a live owner without a lease, so a lease can't expire under it")
-		return nil
+	// A paused owner renews nothing.
+	first.faulty.Inject(Fault{Op: OpRenew, Times: -1})
+	ttl := shortLease
+	clock, moves := e.Harness.(LeaseClock)
+	if moves {
+		ttl = host.DefaultLeaseTTL
 	}
-	return pausedOwner(ctx, e, "expired", func(r *loopRig, g *gate) host.RunSpec {
-		return r.spec(&model{answer: func(ctx context.Context, n int) (pluginapi.Message, error) {
-			g.pass()
-			return direct(ctx, n)
-		}}, 1, 1)
-	}, func(ctx context.Context, r *loopRig) (snapshot, error) {
-		clock.AdvanceLeases(2 * host.DefaultLeaseTTL)
-		return r.completeAnew(ctx)
-	}, nil)
+	first.host, err = host.New(host.Config{Store: first.faulty.Store(), Owner: "conformance", SignalPoll: never, LeaseTTL: ttl, RenewEvery: shortLease / 10})
+	if err != nil {
+		return err
+	}
+	s, done, err := first.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	g := newGate()
+	defer g.open()
+	run := start(ctx, s, first.spec(&model{answer: func(ctx context.Context, n int) (pluginapi.Message, error) {
+		g.pass()
+		return direct(ctx, n)
+	}}, 1, 1))
+	if err := g.wait(ctx, "the provider call"); err != nil {
+		return err
+	}
+	_, early := second.host.Open(ctx, host.OpenRequest{ID: second.id})
+	if moves {
+		clock.AdvanceLeases(2 * ttl)
+	}
+	after, taken := second.afterExpiry(ctx)
+	first.faulty.Heal()
+	g.open()
+	if err := errors.Join(wantKind("a start before the lease expired", early, store.ErrBusy), taken, run.end(ctx)); err != nil {
+		return err
+	}
+	return wantFenced(ctx, first, second, run, s, after)
+}
+
+// afterExpiry runs a new loop in the session as soon as its owner's lease allows it.
+func (r *loopRig) afterExpiry(ctx context.Context) (snapshot, error) {
+	tick := time.NewTicker(shortLease / 20)
+	defer tick.Stop()
+	for {
+		after, err := r.completeAnew(ctx)
+		if !errors.Is(err, store.ErrBusy) {
+			return after, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return after, failf("want the lease to expire, got %w", err)
+		}
+	}
 }
 
 func deletedAndRecreated(ctx context.Context, e *Env) error {
@@ -237,6 +285,7 @@ func deletedAndRecreated(ctx context.Context, e *Env) error {
 	}
 	defer done()
 	g := newGate()
+	defer g.open()
 	m := &model{answer: func(ctx context.Context, n int) (pluginapi.Message, error) {
 		g.pass()
 		return direct(ctx, n)
@@ -253,7 +302,7 @@ func deletedAndRecreated(ctx context.Context, e *Env) error {
 	if err == nil {
 		after, err = second.completeAnew(ctx)
 	}
-	close(g.release)
+	g.open()
 	if err := errors.Join(err, run.end(ctx)); err != nil {
 		return err
 	}

@@ -128,7 +128,8 @@ func foundUnmirrored(ctx context.Context, e *Env, status loop.Status) error {
 		wantOK("the run of a new loop", err), mirrored,
 		wantEqual("Complete events: the new loop's alone", rig.count(host.EventComplete), 1),
 		wantEqual("recovery_unsupported events", rig.count(host.EventRecoveryUnsupported), 0),
-		wantLoop("the store's new loop", s.Snapshot().Head, loop.Completed, loop.RuntimeCompleted, counts{1, 1, 1}),
+		wantLoop("the new loop", s.Snapshot().Head, loop.Completed, loop.RuntimeCompleted, counts{1, 1, 1}),
+		rig.wantStored(ctx, "the store", s.Snapshot().Head),
 	)
 }
 

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/loophost/loophost/host"
@@ -15,10 +16,14 @@ import (
 // gate is a place where a plugin waits until the case lets it go on.
 type gate struct {
 	entered chan struct{} // closed when the plugin is there
-	release chan struct{} // closed by the case
+	release chan struct{} // closed by open
+	once    sync.Once
 }
 
-func newGate() *gate { return &gate{make(chan struct{}), make(chan struct{})} }
+func newGate() *gate { return &gate{entered: make(chan struct{}), release: make(chan struct{})} }
+
+// open lets the plugin go on; a case does so before it closes its session.
+func (g *gate) open() { g.once.Do(func() { close(g.release) }) }
 
 // pass stands at the gate; the end of ctx is not looked at, as by a plugin that hangs.
 func (g *gate) pass() {
@@ -97,6 +102,7 @@ func afterRoundAbort(ctx context.Context, e *Env) error {
 	}
 	defer done()
 	g := newGate()
+	defer g.open()
 	m := &model{answer: func(context.Context, int) (pluginapi.Message, error) {
 		g.pass()
 		return pluginapi.Message{Text: "answer"}, nil
@@ -117,7 +123,7 @@ func afterRoundAbort(ctx context.Context, e *Env) error {
 		return err
 	}
 	stopped := s.Stop("enough")
-	close(g.release)
+	g.open()
 	if err := run.end(ctx); err != nil {
 		return err
 	}
@@ -159,6 +165,7 @@ func secondIsBusy(ctx context.Context, e *Env) error {
 	}
 	defer done()
 	g := newGate()
+	defer g.open()
 	m := &model{answer: func(context.Context, int) (pluginapi.Message, error) {
 		g.pass()
 		return pluginapi.Message{Text: "answer"}, nil
@@ -178,7 +185,7 @@ func secondIsBusy(ctx context.Context, e *Env) error {
 		wantKind("a delete", second.host.Delete(ctx, second.id), store.ErrBusy),
 		expectUntouched(ctx, first.other, "the second start", first.key(), before),
 	}
-	close(g.release)
+	g.open()
 	bad = append(bad, run.end(ctx), wantOK("the first run", run.err), wantEqual("Complete events", first.count(host.EventComplete), 1))
 	return errors.Join(bad...)
 }

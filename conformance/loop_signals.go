@@ -34,6 +34,7 @@ func cancelInProvider(ctx context.Context, e *Env) error {
 	}
 	defer done()
 	g := newGate()
+	defer g.open()
 	m := &model{answer: func(ctx context.Context, n int) (pluginapi.Message, error) {
 		return pluginapi.Message{}, g.passUnless(ctx)
 	}}
@@ -66,6 +67,7 @@ func cancelInTool(ctx context.Context, e *Env) error {
 	}
 	defer done()
 	g := newGate()
+	defer g.open()
 	spec := rig.spec(&model{answer: asking}, 1, 2)
 	spec.Tools = []plugin.Tool{workTool(new(counter), g.passUnless)}
 	run := start(ctx, s, spec)
@@ -100,6 +102,7 @@ func stopInTool(ctx context.Context, e *Env) error {
 	}
 	defer done()
 	g := newGate()
+	defer g.open()
 	m := &model{answer: asking}
 	heard := make(chan struct{})
 	spec := rig.spec(m, 1, 5)
@@ -125,7 +128,7 @@ func stopInTool(ctx context.Context, e *Env) error {
 			err = failf("the run: want it to hear of the stop within %s", soon)
 		}
 	}
-	close(g.release)
+	g.open()
 	if err := errors.Join(err, run.end(ctx)); err != nil {
 		return err
 	}
