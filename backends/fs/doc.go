@@ -62,7 +62,9 @@
 //
 //   - A flush fails: ErrUnknownOutcome; that descriptor is never flushed again.
 //     Resolve and Acquire open the journal anew, write the last frame once more, and
-//     flush that. Until then commits are refused.
+//     flush that. Until then commits are refused. Whoever builds on a frame that
+//     another descriptor wrote does the same first, so never more than the last
+//     frame can be missing on the disk.
 //   - A write fails (disk full, quota, I/O error): ErrUnavailable with the
 //     *PathError; what was written of the frame is overwritten with newlines.
 //   - The machine dies in a write: the last frame misses a sector. It is torn: the

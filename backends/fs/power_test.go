@@ -133,6 +133,10 @@ func TestACommitAppliedLongAgoIsNeverResolvedAsNever(t *testing.T) {
 	lost := uuid.NewString()
 	out := must[store.Outcome](t)(s.Resolve(ctx, key, f, lost))
 	last := out.Ack.Mark
+	revived := commit(last, "revived")
+	revived.ID = lost
+	_, err := s.Commit(ctx, key, f, revived)
+	wantKind(t, "the id that was resolved as never, on the new state", err, store.ErrCommitIDReused)
 	for range 3 * rememberedCommits {
 		last = must[store.Ack](t)(s.Commit(ctx, key, f, commit(last, "n"))).Mark
 	}
