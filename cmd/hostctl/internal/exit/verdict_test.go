@@ -149,12 +149,18 @@ func TestMessagesSayWhatToDoNext(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"busy names the holder", &store.Error{Op: "acquire", Key: store.SessionKey("it's"), Kind: store.ErrBusy, Holder: holder},
-			[]string{"owner box:1, pid 42, execution r1", `hostctl session events --store 'fs:/srv/my store' --follow 'it'\''s'`}},
-		{"recovery names both ways on", &host.RecoveryError{Session: "s"},
-			[]string{`hostctl run --store 'fs:/srv/my store' --resume=s --new-loop PROMPT`, "session fork"}},
-		{"fenced names the new owner", &store.Error{Op: "commit", Key: store.SessionKey("-s"), Kind: store.ErrFenced, Fence: holder.Fence},
-			[]string{"taken over by box:1", "-- '-s'"}},
+		{
+			"busy names the holder", &store.Error{Op: "acquire", Key: store.SessionKey("it's"), Kind: store.ErrBusy, Holder: holder},
+			[]string{"owner box:1, pid 42, execution r1", `hostctl session events --store 'fs:/srv/my store' --follow 'it'\''s'`},
+		},
+		{
+			"recovery names both ways on", &host.RecoveryError{Session: "s"},
+			[]string{`hostctl run --store 'fs:/srv/my store' --resume=s --new-loop PROMPT`, "session fork"},
+		},
+		{
+			"fenced names the new owner", &store.Error{Op: "commit", Key: store.SessionKey("-s"), Kind: store.ErrFenced, Fence: holder.Fence},
+			[]string{"taken over by box:1", "-- '-s'"},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

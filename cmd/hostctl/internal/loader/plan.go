@@ -39,6 +39,32 @@ func (l Library) Plan(req Request) (*Plan, error) {
 	return &Plan{req: req, uses: uses}, nil
 }
 
+// Summary names the plugins for people: "provider scripted 0.1.0, hooks redact, tools workspace".
+func (p *Plan) Summary() string {
+	var provider string
+	var hooks, tools []string
+	for _, u := range p.uses {
+		m := u.source.Manifest
+		if u.provider {
+			provider = m.Name + " " + m.Version
+		}
+		if u.hook {
+			hooks = append(hooks, m.Name)
+		}
+		if u.tool && !u.provider {
+			tools = append(tools, m.Name)
+		}
+	}
+	s := "provider " + provider
+	if len(hooks) > 0 {
+		s += ", hooks " + strings.Join(hooks, " ")
+	}
+	if len(tools) > 0 {
+		s += ", tools " + strings.Join(tools, " ")
+	}
+	return s
+}
+
 func (l Library) read(req Request) ([]*use, error) {
 	var uses []*use
 	byPlace := map[string]*use{}

@@ -205,7 +205,7 @@ func (t *Text) message(m *pluginapi.Message) {
 // block prints a text that may have many lines.
 func (t *Text) block(label, text string) {
 	t.l.fresh()
-	t.l.text(label+term.Safe(strings.TrimRight(text, "\n"))+"\n", answerIndent)
+	t.l.text(label+term.Safe(strings.TrimRight(text, " \n"))+"\n", answerIndent)
 }
 
 func (t *Text) call(c pluginapi.ToolCall) {

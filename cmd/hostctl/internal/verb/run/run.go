@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -187,11 +186,12 @@ func (r *runner) withStore(ctx context.Context, control *control, s store.Store,
 			return res, err
 		}
 	}
+	r.screen.plan(d, r.want, r.plugins) // before the plugins: compiling them the first time takes a while
 	plugins, err := r.plugins.Load(ctx)
 	if err != nil {
 		return host.Result{}, err
 	}
-	res, err := r.loop(ctx, control, h, d, plugins)
+	res, err := r.loop(ctx, control, h, plugins)
 	if cerr := plugins.Close(context.WithoutCancel(ctx)); cerr != nil {
 		r.env.Logger().Warn("closing the plugins failed", "error", cerr)
 	}
@@ -213,12 +213,11 @@ func (r *runner) spec(plugins *loader.Set) host.RunSpec {
 	return spec
 }
 
-func (r *runner) loop(ctx context.Context, control *control, h *host.Host, d store.Description, plugins *loader.Set) (host.Result, error) {
+func (r *runner) loop(ctx context.Context, control *control, h *host.Host, plugins *loader.Set) (host.Result, error) {
 	spec := r.spec(plugins)
 	if err := spec.Validate(); err != nil {
 		return host.Result{}, &exit.UsageError{Text: err.Error(), Err: err}
 	}
-	r.screen.plan(d, r.want, plugins)
 	session, err := h.Open(ctx, host.OpenRequest{ID: r.session, MustExist: r.want.MustExist})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -262,7 +261,7 @@ func (r *runner) settle(ctx context.Context, session *host.Session, res host.Res
 }
 
 // planned says what the run is about to do, for people.
-func planned(want settings.Run, plugins *loader.Set) string {
+func planned(want settings.Run, plugins *loader.Plan) string {
 	plural := func(n int64, word string) string {
 		if n == 1 {
 			return "1 " + word
@@ -273,8 +272,7 @@ func planned(want settings.Run, plugins *loader.Set) string {
 	if want.RoundsDefault {
 		s += " (default)"
 	}
-	info := plugins.Provider.Info()
-	s += ", provider " + strings.TrimSpace(info.Name+" "+info.Version)
+	s += ", " + plugins.Summary()
 	if want.Model != "" {
 		s += ", model " + want.Model
 	}

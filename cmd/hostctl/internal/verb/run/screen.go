@@ -48,7 +48,7 @@ func (s *screen) session(id string) {
 	}
 }
 
-func (s *screen) plan(d store.Description, want settings.Run, plugins *loader.Set) {
+func (s *screen) plan(d store.Description, want settings.Run, plugins *loader.Plan) {
 	if s.quiet {
 		return
 	}
