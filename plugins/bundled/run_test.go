@@ -175,6 +175,51 @@ func TestWorkspaceWorksInItsFolderAndNowhereElse(t *testing.T) {
 	}
 }
 
+func TestAnEditKeepsPermissionsAndANewFileHasTheUsualOnes(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "usual": 0o666} {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY, mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("echo one"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	modeOf := func(name string) os.FileMode {
+		st, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Mode()
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	script := modeOf("run.sh")
+	p := load(t, "workspace", "", wasm.Grants{Workspace: root})
+	for tool, args := range map[string]string{"edit_file": `{"path":"run.sh","old_text":"one","new_text":"two"}`, "write_file": `{"path":"new.txt","content":"x"}`} {
+		if out := call(t, p, tool, args); out.IsError {
+			t.Fatalf("%s: %s", tool, out.Text)
+		}
+	}
+	if got := modeOf("run.sh"); got != script {
+		t.Errorf("the edited script has mode %v, want %v", got, script)
+	}
+	if got, want := modeOf("new.txt"), modeOf("usual"); got != want {
+		t.Errorf("the new file has mode %v, want %v as any new file", got, want)
+	}
+}
+
 func TestWorkspaceWithoutAGrantSaysWhatToDo(t *testing.T) {
 	p := load(t, "workspace", "", wasm.Grants{})
 	_, _, err := p.Tool().Call(t.Context(), plugin.Session{Info: info}, pluginapi.ToolCall{ID: "c", Name: "list_files", Arguments: pluginapi.Raw(`{}`)})

@@ -19,7 +19,7 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
 	switch {
 	case err == nil:
 		c.metered = true
-	case errors.Is(err, meter.ErrUnsupported), errors.Is(err, meter.ErrTooLarge):
+	case errors.Is(err, meter.ErrUnsupported):
 		r.log.LogAttrs(ctx, levelInfo, "module can't be metered; its time is bounded by closing on context end", attrDigest(c.digest), attrErr(err))
 		code = original
 	default:
@@ -99,9 +99,10 @@ func (r *Runtime) build(ctx context.Context, c *compiled, original, code []byte,
 		if err := instantiateHost(ctx, n.rt); err != nil {
 			return err
 		}
-		var err error
-		n.mod, err = n.rt.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), code)
-		return err
+		return survive(func() (err error) {
+			n.mod, err = n.rt.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), code)
+			return err
+		})
 	}()
 	if err != nil {
 		n.free()
@@ -116,6 +117,21 @@ func (r *Runtime) build(ctx context.Context, c *compiled, original, code []byte,
 // validation; nothing runs.
 func validate(ctx context.Context, original []byte) error {
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features()))
-	_, err := rt.CompileModule(ctx, original)
+	err := survive(func() error {
+		_, err := rt.CompileModule(ctx, original)
+		return err
+	})
 	return errors.Join(err, rt.Close(ctx))
+}
+
+// survive turns a panic of the engine over a module it did not expect into an
+// error: wazero 1.12 panics over some modules that it calls valid, for example one
+// with a passive element segment while reference types are off.
+func survive(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the engine broke over this module: %v", p)
+		}
+	}()
+	return f()
 }

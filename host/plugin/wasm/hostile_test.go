@@ -114,6 +114,7 @@ func TestLoadRefuses(t *testing.T) {
 		"more memory than the manifest allows":   {m: tiny{call: ok, pages: 2}, man: func(m *pluginapi.Manifest) { m.Limits = &pluginapi.Limits{MemoryPages: 1} }, kind: plugin.FaultLoad, says: "2 pages"},
 		"code that doesn't validate":             {m: tiny{call: drop()}, kind: plugin.FaultLoad},
 		"table.grow, which no limit would bound": {m: tiny{call: join([]byte{0xd0, 0x70}, ic(1<<27), []byte{0xfc, 0x0f, 0}), table: true}, kind: plugin.FaultLoad},
+		"a passive element segment":              {m: tiny{call: ok, table: true, extra: sec(9, vec([][]byte{{1, 0, 1, 0}}))}, kind: plugin.FaultStart, says: "the engine broke"},
 		"a trap in the start function":           {m: tiny{call: ok, start: unreachable()}, kind: plugin.FaultStart, says: "trap"},
 		"a trap in _initialize":                  {m: tiny{call: ok, init: unreachable()}, kind: plugin.FaultStart, says: "trap"},
 		"an endless start function":              {m: tiny{call: ok, start: forever(nil)}, kind: plugin.FaultStart, says: "timeout"},

@@ -91,7 +91,11 @@ func (in *instance) live() {
 
 // boot instantiates and initializes; both run foreign code.
 func (in *instance) boot() error {
-	mod, err := in.p.code.rt.InstantiateModule(in.withMemory(in.ctx), in.p.code.mod, in.moduleConfig())
+	var mod api.Module
+	err := survive(func() (err error) {
+		mod, err = in.p.code.rt.InstantiateModule(in.withMemory(in.ctx), in.p.code.mod, in.moduleConfig())
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/loophost/loophost/internal/strictjson"
+	"github.com/loophost/loophost/host/plugin"
 	"github.com/loophost/loophost/pluginapi"
 )
 
@@ -72,14 +72,8 @@ func embedded(secs []section) ([]byte, error) {
 }
 
 func parseManifest(doc []byte, where string) (pluginapi.Manifest, error) {
-	var m pluginapi.Manifest
-	if len(doc) > pluginapi.MaxManifestBytes {
-		return m, fmt.Errorf("%s: %d bytes, at most %d are allowed", where, len(doc), pluginapi.MaxManifestBytes)
-	}
-	if err := strictjson.Unmarshal(doc, &m); err != nil {
-		return m, fmt.Errorf("%s: %w", where, err)
-	}
-	if err := m.Validate(); err != nil {
+	m, err := plugin.ParseManifest(doc)
+	if err != nil {
 		return m, fmt.Errorf("%s: %w", where, err)
 	}
 	return m, nil

@@ -60,8 +60,15 @@ func (f *rootFS) over() bool {
 	}
 }
 
+// Modes of what a guest makes, before the umask. WASI has no modes, and the
+// engine's own choice would hide an agent's files from everybody else.
+const (
+	newFileMode = 0o666
+	newDirMode  = 0o777
+)
+
 // OpenFile opens a regular file or a directory.
-func (f *rootFS) OpenFile(path string, flag experimental.Oflag, perm fs.FileMode) (experimental.File, experimental.Errno) {
+func (f *rootFS) OpenFile(path string, flag experimental.Oflag, _ fs.FileMode) (experimental.File, experimental.Errno) {
 	if f.over() {
 		return nil, experimental.EINTR
 	}
@@ -88,7 +95,7 @@ func (f *rootFS) OpenFile(path string, flag experimental.Oflag, perm fs.FileMode
 		}
 		flag &^= experimental.O_CREAT
 	}
-	file, err := f.root.OpenFile(path, osFlag(flag), perm.Perm())
+	file, err := f.root.OpenFile(path, osFlag(flag), newFileMode)
 	if err != nil {
 		return nil, errno(err)
 	}
@@ -149,8 +156,8 @@ func (f *rootFS) Lstat(path string) (sys.Stat_t, experimental.Errno) {
 }
 
 // Mkdir makes a directory.
-func (f *rootFS) Mkdir(path string, perm fs.FileMode) experimental.Errno {
-	return f.change(func() error { return f.root.Mkdir(inRoot(path), perm.Perm()) })
+func (f *rootFS) Mkdir(path string, _ fs.FileMode) experimental.Errno {
+	return f.change(func() error { return f.root.Mkdir(inRoot(path), newDirMode) })
 }
 
 // Chmod changes permission bits; set-user-id and the like can't be set.
@@ -158,9 +165,22 @@ func (f *rootFS) Chmod(path string, perm fs.FileMode) experimental.Errno {
 	return f.change(func() error { return f.root.Chmod(inRoot(path), perm.Perm()) })
 }
 
-// Rename moves within the workspace.
+// Rename moves within the workspace. A regular file that takes the place of
+// another takes over its mode, since a guest that writes atomically can't.
 func (f *rootFS) Rename(from, to string) experimental.Errno {
-	return f.change(func() error { return f.root.Rename(inRoot(from), inRoot(to)) })
+	return f.change(func() error {
+		from, to := inRoot(from), inRoot(to)
+		source, err := f.root.Lstat(from)
+		if err != nil {
+			return err
+		}
+		if old, err := f.root.Lstat(to); err == nil && old.Mode().IsRegular() && source.Mode().IsRegular() {
+			if err := f.root.Chmod(from, old.Mode().Perm()); err != nil {
+				return err
+			}
+		}
+		return f.root.Rename(from, to)
+	})
 }
 
 // Rmdir removes an empty directory.
