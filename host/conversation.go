@@ -13,6 +13,7 @@ import (
 type conversation struct {
 	messages []pluginapi.Message
 	encoded  [][]byte // the JSON of each message, in step
+	bytes    int64    // of encoded, together
 	callIDs  map[string]bool
 	open     []pluginapi.ToolCall // calls of an assistant message without a result, in call order (L-9)
 	kv       map[string]map[string][]byte
@@ -40,6 +41,7 @@ func (c *conversation) apply(e *Entry) error {
 func (c *conversation) add(m pluginapi.Message, encoded []byte) {
 	c.messages = append(c.messages, m)
 	c.encoded = append(c.encoded, encoded)
+	c.bytes += int64(len(encoded))
 	for _, call := range m.ToolCalls {
 		c.callIDs[call.ID] = true
 		c.open = append(c.open, call)

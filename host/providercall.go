@@ -109,7 +109,7 @@ func (d *driver) attempt(ctx context.Context, info pluginapi.LoopInfo, attempt u
 		req.ProviderRequest = *d.request
 	} else {
 		n := len(d.s.conv.messages)
-		req.Messages, req.Encoded = d.s.conv.messages[:n:n], d.s.conv.encoded[:n:n]
+		req.Messages, req.Encoded, req.EncodedBytes = d.s.conv.messages[:n:n], d.s.conv.encoded[:n:n], d.s.conv.bytes
 	}
 	d.ordinal++
 	req.Call = pluginapi.CallInfo{Ordinal: d.ordinal, Iteration: info.IterationsStarted, Round: info.RoundsStarted, Attempt: attempt}
