@@ -251,7 +251,10 @@ func (r *runner) settle(ctx context.Context, session *host.Session, res host.Res
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	if session.Checkpoint(ctx) != nil {
+	switch again := session.Checkpoint(ctx); {
+	case host.IsFenced(again): // somebody else's session now, and their state stands
+		return res, again
+	case again != nil:
 		return res, err
 	}
 	known := *failed
