@@ -244,7 +244,7 @@ func leaseExpired(ctx context.Context, e *Env) error {
 	if err := g.wait(ctx, "the provider call"); err != nil {
 		return err
 	}
-	_, early := second.host.Open(ctx, host.OpenRequest{ID: second.id})
+	early := second.tryOpen(ctx)
 	if moves {
 		clock.AdvanceLeases(2 * ttl)
 	}

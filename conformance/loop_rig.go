@@ -98,6 +98,15 @@ func (r *loopRig) open(ctx context.Context) (s *host.Session, done func(), err e
 	return s, func() { _ = s.Close(context.WithoutCancel(ctx)) }, nil // the clean-up takes what stays
 }
 
+// tryOpen says whether the session can be opened; it does not keep it.
+func (r *loopRig) tryOpen(ctx context.Context) error {
+	s, err := r.host.Open(ctx, host.OpenRequest{ID: r.id})
+	if err != nil {
+		return err
+	}
+	return s.Close(ctx)
+}
+
 // stored is the session's head as the other handle reads it.
 func (r *loopRig) stored(ctx context.Context) (host.Head, error) {
 	rec, err := r.other.Load(ctx, r.key())

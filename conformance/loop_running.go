@@ -178,7 +178,7 @@ func secondIsBusy(ctx context.Context, e *Env) error {
 	if err != nil {
 		return err
 	}
-	_, busy := second.host.Open(ctx, host.OpenRequest{ID: second.id})
+	busy := second.tryOpen(ctx)
 	bad := []error{
 		wantKind("a second start", busy, store.ErrBusy),
 		wantEqual("the holder that it names", asError(busy).Holder.Fence.Run, s.ExecutionID()),
