@@ -122,7 +122,7 @@ func (w *writer) attempt(ctx context.Context, head []byte, trailer pendingEntry)
 	defer cancel()
 	ack, err := w.store.Commit(ctx, w.key, w.fence, c)
 	if err != nil {
-		w.note(err)
+		err = w.note(err)
 		if w.broken == nil {
 			w.doubt = &doubt{id: c.ID, carried: carried}
 		}
@@ -155,8 +155,7 @@ func (w *writer) resolve(ctx context.Context) (signals []store.Signal, applied b
 	defer cancel()
 	out, err := w.store.Resolve(ctx, w.key, w.fence, w.doubt.id)
 	if err != nil {
-		w.note(err)
-		return nil, false, err
+		return nil, false, w.note(err)
 	}
 	if out.Applied {
 		signals, err = w.accept(out.Ack, w.doubt.carried)
@@ -181,9 +180,15 @@ func (w *writer) settleDoubt(ctx context.Context) error {
 	return err
 }
 
-// note remembers an error after which nothing may be written any more.
-func (w *writer) note(err error) {
-	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrRegressed) || errors.Is(err, store.ErrNotFound) {
+// note remembers an error after which nothing may be written any more, and gives
+// it back. A record that is gone is another owner's doing, like one that was taken
+// over (L-21).
+func (w *writer) note(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		err = &store.Error{Op: "commit", Key: w.key, Kind: store.ErrFenced, Detail: "there is no such record any more: it was deleted, or the store lost it"}
+	}
+	if errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrRegressed) {
 		w.broken = err
 	}
+	return err
 }
