@@ -23,7 +23,8 @@ func awkwardBytes() [][]byte {
 		all[i] = byte(i)
 	}
 	return [][]byte{
-		{}, []byte("{}"), []byte(`{"n":9007199254740993}`), []byte(`{"n":-9223372036854775809,"f":0.1e-400}`), []byte(`{"s":"\u0000"}`), []byte("{\"s\":\"\x00\"}"),
+		{},
+		[]byte("{}"), []byte(`{"n":9007199254740993}`), []byte(`{"n":-9223372036854775809,"f":0.1e-400}`), []byte(`{"s":"\u0000"}`), []byte("{\"s\":\"\x00\"}"),
 		[]byte(`{"s":"<a href='x'>&amp;</a>"}`), []byte("{\"s\":\"\u2028\u2029\"}"), []byte("{\"s\":\"\xff\xfe\"}"), []byte("{\"s\":\"\xed\xa0\x80\"}"), []byte(`{"s":"\ud800"}`),
 		[]byte("{ \"b\" : 1,\n  \"a\" : 2 }\n"), []byte(`{"a":1,"a":2}`), []byte("line\nline\r\nline\n\n"), []byte("\n"), []byte("\r"), []byte("\x00"), []byte("\x00\x00\x00\x00"),
 		[]byte("null"), []byte(`""`), []byte(`"`), []byte("\\"), []byte("not json"), []byte("\xef\xbb\xbf{}"), []byte("*3\r\n$3\r\nSET\r\n"), []byte("OK"), []byte("9007199254740993"), []byte("1e400"),

@@ -170,8 +170,14 @@ func kindsApart(ctx context.Context, e *Env) error {
 		return err
 	}
 	keys := []store.Key{
-		{Kind: e.kind, ID: "ab"}, {Kind: e.SubKind("a"), ID: "b"}, {Kind: e.SubKind("a"), ID: "ab"}, {Kind: e.SubKind("ab"), ID: "ab"},
-		{Kind: e.SubKind("-a"), ID: "b"}, {Kind: e.kind, ID: "-ab"}, {Kind: e.kind, ID: "a-b"}, {Kind: e.SubKind("_a"), ID: "b"},
+		{Kind: e.kind, ID: "ab"},
+		{Kind: e.SubKind("a"), ID: "b"},
+		{Kind: e.SubKind("a"), ID: "ab"},
+		{Kind: e.SubKind("ab"), ID: "ab"},
+		{Kind: e.SubKind("-a"), ID: "b"},
+		{Kind: e.kind, ID: "-ab"},
+		{Kind: e.kind, ID: "a-b"},
+		{Kind: e.SubKind("_a"), ID: "b"},
 	}
 	var bad []error
 	for i, k := range keys {
@@ -206,7 +212,11 @@ func refusedKeys(ctx context.Context, e *Env) error {
 	var bad []error
 	for _, k := range []store.Key{
 		e.Key(""), e.Key(strings.Repeat("x", store.MaxIDBytes+1)), e.Key("a\xff"), e.Key("\xed\xa0\x80"), e.Key("\xc0\xaf"),
-		{Kind: "", ID: "a"}, {Kind: "Upper", ID: "a"}, {Kind: "a/b", ID: "a"}, {Kind: "..", ID: "a"}, {Kind: store.Kind(strings.Repeat("k", store.MaxKindBytes+1)), ID: "a"},
+		{Kind: "", ID: "a"},
+		{Kind: "Upper", ID: "a"},
+		{Kind: "a/b", ID: "a"},
+		{Kind: "..", ID: "a"},
+		{Kind: store.Kind(strings.Repeat("k", store.MaxKindBytes+1)), ID: "a"},
 	} {
 		a := &actor{e: e, s: s, key: k, fence: good.fence, mark: good.mark}
 		for _, c := range a.calls() {

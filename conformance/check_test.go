@@ -106,7 +106,7 @@ func odd() []Case {
 	return []Case{
 		core("S-1/passes", "It passes.", func(_ context.Context, e *Env) error { e.Note("a remark"); return nil }),
 		core("S-1/fails", "It fails.", func(context.Context, *Env) error { return errors.New("want <a> & b, got\nc") }),
-		core("S-1/panics", "It panics.", func(context.Context, *Env) error { var m map[string]int; m["x"]++; return nil }),
+		core("S-1/panics", "It panics.", func(context.Context, *Env) error { var none []int; return fmt.Errorf("%d", none[0]) }),
 		{ID: "S-1/skipped", Sentence: "It is skipped.", Profile: ProfileCore, Needs: []Need{"magic"}, Run: func(context.Context, *Env) error { return errors.New("ran") }},
 		{ID: "M-5/other-profile", Sentence: "It belongs elsewhere.", Profile: ProfileCrash, Run: func(context.Context, *Env) error { return nil }},
 	}

@@ -49,7 +49,6 @@ type miniRecord struct {
 	expires    time.Time
 	signals    []store.Signal
 	sum        [sha256.Size]byte
-	damaged    bool
 }
 
 type miniMade struct {

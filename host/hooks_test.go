@@ -24,8 +24,10 @@ func twoRounds() *script {
 }
 
 func TestWhatADecisionDoesAtEachPoint(t *testing.T) {
-	gates := []pluginapi.HookPoint{pluginapi.SessionStart, pluginapi.BeforePrompt, pluginapi.BeforeRound, pluginapi.BeforeProvider,
-		pluginapi.AfterProvider, pluginapi.BeforeTool, pluginapi.AfterTool, pluginapi.AfterRound, pluginapi.BeforeFinalize}
+	gates := []pluginapi.HookPoint{
+		pluginapi.SessionStart, pluginapi.BeforePrompt, pluginapi.BeforeRound, pluginapi.BeforeProvider,
+		pluginapi.AfterProvider, pluginapi.BeforeTool, pluginapi.AfterTool, pluginapi.AfterRound, pluginapi.BeforeFinalize,
+	}
 	type end struct {
 		status loop.Status
 		code   loop.ReasonCode
@@ -59,10 +61,14 @@ func TestWhatADecisionDoesAtEachPoint(t *testing.T) {
 		do   func() (pluginapi.Decision, error)
 		want func(pluginapi.HookPoint) (end, bool)
 	}{
-		{"continue", func() (pluginapi.Decision, error) { return pluginapi.Decision{Action: pluginapi.Continue}, nil },
-			func(pluginapi.HookPoint) (end, bool) { return whole, true }},
-		{"allow", func() (pluginapi.Decision, error) { return pluginapi.Decision{Action: pluginapi.Allow}, nil },
-			func(p pluginapi.HookPoint) (end, bool) { return whole, p.Accepts(pluginapi.Allow) }},
+		{
+			"continue", func() (pluginapi.Decision, error) { return pluginapi.Decision{Action: pluginapi.Continue}, nil },
+			func(pluginapi.HookPoint) (end, bool) { return whole, true },
+		},
+		{
+			"allow", func() (pluginapi.Decision, error) { return pluginapi.Decision{Action: pluginapi.Allow}, nil },
+			func(p pluginapi.HookPoint) (end, bool) { return whole, p.Accepts(pluginapi.Allow) },
+		},
 		{"inject", func() (pluginapi.Decision, error) {
 			return pluginapi.Decision{Action: pluginapi.Inject, Text: "mind the gap"}, nil
 		}, func(p pluginapi.HookPoint) (end, bool) { return whole, p.Accepts(pluginapi.Inject) }},
@@ -78,7 +84,8 @@ func TestWhatADecisionDoesAtEachPoint(t *testing.T) {
 		{"ask", func() (pluginapi.Decision, error) {
 			return pluginapi.Decision{Action: pluginapi.Ask, Reason: "the reason"}, nil
 		}, func(p pluginapi.HookPoint) (end, bool) { return denied[p], p.Accepts(pluginapi.Ask) }},
-		{"fault", func() (pluginapi.Decision, error) { return pluginapi.Decision{}, broken },
+		{
+			"fault", func() (pluginapi.Decision, error) { return pluginapi.Decision{}, broken },
 			func(p pluginapi.HookPoint) (end, bool) {
 				switch pluginapi.DefaultOnError(p, false) {
 				case pluginapi.OnErrorAbort:
@@ -87,7 +94,8 @@ func TestWhatADecisionDoesAtEachPoint(t *testing.T) {
 					return denied[p], true
 				}
 				return whole, true
-			}},
+			},
+		},
 	}
 	for _, c := range cases {
 		for _, point := range gates {

@@ -18,7 +18,9 @@ import (
 func kvHook(name string, fn func(kv plugin.KV) (pluginapi.Decision, error)) plugin.Hook {
 	return plugin.FuncHook{
 		Name: name, Decls: []pluginapi.HookDecl{{Point: pluginapi.AfterRound, OnError: pluginapi.OnErrorAllow}},
-		Fn: func(_ context.Context, s plugin.Session, _ *pluginapi.HookInput) (pluginapi.Decision, error) { return fn(s.KV) },
+		Fn: func(_ context.Context, s plugin.Session, _ *pluginapi.HookInput) (pluginapi.Decision, error) {
+			return fn(s.KV)
+		},
 	}
 }
 

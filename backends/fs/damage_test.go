@@ -77,41 +77,41 @@ func scratch(t *testing.T) string {
 
 // verify says what is wrong with the answers of a damaged store, or "". Deep
 // also asks for the log and for a commit.
-func (sm sample) verify(t *testing.T, s *Store, k store.Key, deep bool) (kind error, wrong string) {
+func (sm sample) verify(t *testing.T, s *Store, k store.Key, deep bool) (wrong string, kind error) {
 	t.Helper()
 	ctx := t.Context()
 	rec, err := s.Load(ctx, k)
 	kind = store.KindOf(err)
 	if err != nil && kind == nil {
-		return kind, "an error of no kind: " + err.Error()
+		return "an error of no kind: " + err.Error(), kind
 	}
 	if kind == nil && rec.Mark != sm.last.Mark {
-		return kind, "it is called whole and is not in its last state"
+		return "it is called whole and is not in its last state", kind
 	}
 	if rec.Mark.Revision > 0 {
 		if head, known := sm.heads[rec.Mark]; !known || head != string(rec.Head) {
-			return kind, "it shows a state that was never acknowledged"
+			return "it shows a state that was never acknowledged", kind
 		}
 	}
 	if !deep {
-		return kind, ""
+		return "", kind
 	}
 	page, err := s.ReadLog(ctx, k, 1, 0)
 	if err == nil && kind != nil {
-		return kind, "its log is called whole"
+		return "its log is called whole", kind
 	}
 	for i, e := range page.Entries {
 		want := []string{"entry", `{"n":2}`, "three\n", `"` + strings.Repeat("4", 900) + `"`}[i]
 		if string(e.Data) != want || e.Seq != uint64(i+1) || e.Revision != uint64(i+1) {
-			return kind, "its log has an entry that was never written"
+			return "its log has an entry that was never written", kind
 		}
 	}
 	if kind != nil {
 		if _, err := s.Commit(ctx, k, sm.fence, commit(sm.last.Mark, "more")); err == nil {
-			return kind, "it accepts a commit"
+			return "it accepts a commit", kind
 		}
 	}
-	return kind, ""
+	return "", kind
 }
 
 func TestEveryFlippedByteOfAJournalIsCorruption(t *testing.T) {
@@ -139,7 +139,7 @@ func TestEveryFlippedByteOfAJournalIsCorruption(t *testing.T) {
 				_, err := f.WriteAt([]byte{whole[i] ^ flip}, int64(i))
 				wantKind(t, "flip", err, nil)
 				forgetAll(s)
-				kind, wrong := sm.verify(t, s, c.key, i%16 == 0)
+				wrong, kind := sm.verify(t, s, c.key, i%16 == 0)
 				if !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
 					t.Fatalf("byte %d of %d xor %#x: got %v, want %v; %s", i, end, flip, kind, store.ErrCorrupt, wrong)
 				}
@@ -147,7 +147,7 @@ func TestEveryFlippedByteOfAJournalIsCorruption(t *testing.T) {
 				wantKind(t, "restore", err, nil)
 			}
 			forgetAll(s)
-			if kind, wrong := sm.verify(t, s, c.key, true); kind != nil || wrong != "" {
+			if wrong, kind := sm.verify(t, s, c.key, true); kind != nil || wrong != "" {
 				t.Errorf("restored: got %v, want a whole record; %s", kind, wrong)
 			}
 		})
@@ -177,7 +177,7 @@ func TestEveryTruncationOfAJournalIsCorruption(t *testing.T) {
 			}
 			wantKind(t, "cut", os.Truncate(path, int64(length)), nil)
 			forgetAll(s)
-			kind, wrong := sm.verify(t, s, key, length%16 == 0)
+			wrong, kind := sm.verify(t, s, key, length%16 == 0)
 			if !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
 				t.Errorf("released %v, cut to %d of %d: got %v, want %v; %s", released, length, end, kind, store.ErrCorrupt, wrong)
 			}
@@ -205,7 +205,7 @@ func TestEveryFlippedByteOfTheOtherFilesIsFoundOrHarmless(t *testing.T) {
 			b[i] ^= 1
 			wantKind(t, "write", os.WriteFile(filepath.Join(s.desc.Location, folderPath(key), c.name), b, 0o600), nil)
 			forgetAll(s)
-			kind, wrong := sm.verify(t, s, key, true)
+			wrong, kind := sm.verify(t, s, key, true)
 			if !errors.Is(kind, c.load) || wrong != "" {
 				t.Errorf("%s, byte %d: got %v, want %v; %s", c.name, i, kind, c.load, wrong)
 			}
@@ -295,7 +295,7 @@ func TestATornTailIsCorruptionAfterACleanRelease(t *testing.T) {
 		sm := newSample(t, key, true)
 		const journal = "journal-1.jsonl"
 		s := sm.with(t, key, journal, append(bytes.Clone(sm.files[journal]), tail...))
-		if kind, wrong := sm.verify(t, s, key, true); !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
+		if wrong, kind := sm.verify(t, s, key, true); !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
 			t.Errorf("%s: got %v, want %v; %s", name, kind, store.ErrCorrupt, wrong)
 		}
 	}
@@ -310,7 +310,7 @@ func TestATornFrameWithAWholeOneBehindItIsCorruption(t *testing.T) {
 	for _, lost := range []int{0, 1} {
 		b := tear(whole, from, last, func(s int) bool { return s != lost })
 		s := sm.with(t, key, name, b)
-		if kind, wrong := sm.verify(t, s, key, true); !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
+		if wrong, kind := sm.verify(t, s, key, true); !errors.Is(kind, store.ErrCorrupt) || wrong != "" {
 			t.Errorf("sector %d lost: got %v, want %v; %s", lost, kind, store.ErrCorrupt, wrong)
 		}
 	}

@@ -126,8 +126,10 @@ func promise(m disk.Medium, insist bool) (store.Level, string, error) {
 	if !m.Known {
 		why = "which is not known to keep locks and flushes"
 	}
-	return store.LevelNone, "", &store.Error{Op: "open", Kind: store.ErrUnsupported,
-		Detail: fmt.Sprintf("the folder is on %s, %s; choose a local disk, or insist", m.Type, why)}
+	return store.LevelNone, "", &store.Error{
+		Op: "open", Kind: store.ErrUnsupported,
+		Detail: fmt.Sprintf("the folder is on %s, %s; choose a local disk, or insist", m.Type, why),
+	}
 }
 
 // probe says what the folder lies on, after trying there what the store needs.

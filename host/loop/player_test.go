@@ -132,7 +132,6 @@ func (p *player) step(ev Event) ([]Effect, error) {
 	p.rows = p.rows[:0]
 
 	effects, err := m.Step(ev)
-
 	if err != nil {
 		if len(effects) != 0 || m.State() != before || m.Runtime() != beforeRuntime || m.Phase() != beforePhase {
 			p.t.Errorf("%s was refused (%v) and still changed something: effects %v, phase %s → %s, state %s", ev.Kind, err, effects, beforePhase, m.Phase(), cmp.Diff(before, m.State()))

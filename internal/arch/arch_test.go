@@ -73,7 +73,8 @@ func TestArrowsPointDownOnly(t *testing.T) {
 		row := slices.IndexFunc(layers, func(l struct {
 			folder string
 			may    []string
-		}) bool {
+		},
+		) bool {
 			return under(self, l.folder)
 		})
 		if row < 0 {

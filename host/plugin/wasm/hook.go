@@ -53,8 +53,10 @@ func hookInput(in *pluginapi.HookInput) rope {
 		name  string
 		value uint32
 	}{
-		{`,"max_iterations":`, l.MaxIterations}, {`,"max_total_rounds":`, l.MaxTotalRounds},
-		{`,"iterations_started":`, l.IterationsStarted}, {`,"iterations_completed":`, l.IterationsCompleted},
+		{`,"max_iterations":`, l.MaxIterations},
+		{`,"max_total_rounds":`, l.MaxTotalRounds},
+		{`,"iterations_started":`, l.IterationsStarted},
+		{`,"iterations_completed":`, l.IterationsCompleted},
 		{`,"rounds_started":`, l.RoundsStarted},
 	} {
 		b = strconv.AppendUint(append(b, n.name...), uint64(n.value), 10)

@@ -126,8 +126,12 @@ func osFlag(flag experimental.Oflag) int {
 		guest experimental.Oflag
 		os    int
 	}{
-		{experimental.O_APPEND, os.O_APPEND}, {experimental.O_CREAT, os.O_CREATE}, {experimental.O_EXCL, os.O_EXCL},
-		{experimental.O_SYNC, os.O_SYNC}, {experimental.O_DSYNC, os.O_SYNC}, {experimental.O_RSYNC, os.O_SYNC},
+		{experimental.O_APPEND, os.O_APPEND},
+		{experimental.O_CREAT, os.O_CREATE},
+		{experimental.O_EXCL, os.O_EXCL},
+		{experimental.O_SYNC, os.O_SYNC},
+		{experimental.O_DSYNC, os.O_SYNC},
+		{experimental.O_RSYNC, os.O_SYNC},
 		{experimental.O_TRUNC, os.O_TRUNC},
 	} {
 		if flag&f.guest != 0 {

@@ -133,9 +133,11 @@ func (s *shape) readImports(r *reader) {
 			s.funcs = append(s.funcs, t)
 			sym.Type = s.typeOf(r, t)
 		case extTable:
-			r.byte()
-			if flags := r.byte(); r.u64() >= 0 && flags&1 != 0 {
-				r.u64()
+			r.byte() // element type
+			flags := r.byte()
+			r.u64() // least
+			if flags&1 != 0 {
+				r.u64() // most
 			}
 		case extMemory:
 			s.memory(r)

@@ -219,8 +219,10 @@ func (h *handle) Acquire(ctx context.Context, key store.Key, claim store.Claim) 
 	holder := r.holder(now)
 	switch {
 	case claim.Generation != "" && claim.Generation != r.generation:
-		return fail(&store.Error{Op: op, Key: key, Kind: store.ErrConflict, Revision: r.revision, Fence: r.fence,
-			Detail: "the record's generation is " + r.generation})
+		return fail(&store.Error{
+			Op: op, Key: key, Kind: store.ErrConflict, Revision: r.revision, Fence: r.fence,
+			Detail: "the record's generation is " + r.generation,
+		})
 	case holder != nil && !claim.Force:
 		return fail(&store.Error{Op: op, Key: key, Kind: store.ErrBusy, Holder: *holder, Fence: r.fence})
 	case claim.Seen != (store.Mark{}) && !r.holds(claim.Seen):

@@ -65,12 +65,6 @@ func (f *fields) until(end byte) string {
 	return s
 }
 
-func (f *fields) rest() string {
-	s := string(f.b)
-	f.b = nil
-	return s
-}
-
 func (f *fields) uint(s string, base, bits int) uint64 {
 	n, err := strconv.ParseUint(s, base, bits)
 	f.bad = f.bad || err != nil

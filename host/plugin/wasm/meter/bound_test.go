@@ -111,12 +111,16 @@ func TestWhatTheHostIsAskedFor(t *testing.T) {
 		{"what is behind a return isn't reached", program(body(op(return_, nop, nop))), []int64{2}},
 		{"the longest way to a label counts", program(body(op(block, void), constI32(0), op(brIf, 0, nop, nop, br, 0, end))), []int64{1 + 1 + 2 + 3 + 1}},
 		{"a label is reached by br_if though the way to it is closed", program(body(op(block, void), constI32(1), op(brIf, 0, unreachable, end, nop, nop, nop))), []int64{1 + 3 + 3 + 1}},
-		{"a jump table reaches all its labels", program(body(
-			op(block, void, block, void), constI32(0), op(brTable, 1, 0, 1, end, nop, nop, nop, br, 0, end, nop))),
-			[]int64{1 + 2 + 2 + 4 + 2}},
-		{"a loop pays on every pass", program(cat(sized(cat(
-			op(1, 1, i32), constI32(3), op(localSet, 0, loop, void), op(localGet, 0), constI32(-1), op(0x6a, localTee, 0, brIf, 0, end, end))))),
-			[]int64{1 + 3 + 1, 7, 7, 7}},
+		{
+			"a jump table reaches all its labels", program(body(
+				op(block, void, block, void), constI32(0), op(brTable, 1, 0, 1, end, nop, nop, nop, br, 0, end, nop))),
+			[]int64{1 + 2 + 2 + 4 + 2},
+		},
+		{
+			"a loop pays on every pass", program(cat(sized(cat(
+				op(1, 1, i32), constI32(3), op(localSet, 0, loop, void), op(localGet, 0), constI32(-1), op(0x6a, localTee, 0, brIf, 0, end, end))))),
+			[]int64{1 + 3 + 1, 7, 7, 7},
+		},
 		{"code behind a loop belongs to whom it follows", program(body(op(loop, void, nop, end, nop, nop))), []int64{1 + 1 + 2 + 1, 3}},
 		{"code behind a loop that isn't left is free", program(body(op(block, void, loop, void, br, 1, end, nop, nop, end))), []int64{1 + 2 + 1, 2}},
 		{"memory.fill pays for its bytes, before it traps", program(body(constI32(0), constI32(0), constI32(1<<20), op(0xfc, 11, 0))), []int64{6, 1 << 20}},
