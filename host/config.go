@@ -31,7 +31,7 @@ type Config struct {
 	Owner        string           // names this host to others, at most 256 bytes; "": host name and pid
 	Logger       *slog.Logger     // nil: silent
 	LeaseTTL     time.Duration    // 0: DefaultLeaseTTL
-	RenewEvery   time.Duration    // 0: a third of LeaseTTL
+	RenewEvery   time.Duration    // below LeaseTTL; 0: a third of it
 	SignalPoll   time.Duration    // 0: DefaultSignalPoll
 	StoreTimeout time.Duration    // 0: DefaultStoreTimeout
 	Clock        func() time.Time // wall clock of entries and events; nil: time.Now
@@ -69,6 +69,9 @@ func New(cfg Config) (*Host, error) {
 	}
 	if cfg.RenewEvery == 0 {
 		cfg.RenewEvery = cfg.LeaseTTL / 3
+	}
+	if cfg.RenewEvery <= 0 || cfg.RenewEvery >= cfg.LeaseTTL {
+		return nil, fmt.Errorf("host: Config.RenewEvery is %v; it must be below the lease's %v, or no effect may start (L-28)", cfg.RenewEvery, cfg.LeaseTTL)
 	}
 	if cfg.SignalPoll == 0 {
 		cfg.SignalPoll = DefaultSignalPoll

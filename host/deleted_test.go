@@ -74,6 +74,8 @@ func TestNewRefusesWhatItCanNotWorkWith(t *testing.T) {
 		"a negative interval": {Store: st, RenewEvery: -1},
 		"a negative poll":     {Store: st, SignalPoll: -1},
 		"a negative timeout":  {Store: st, StoreTimeout: -1},
+		"a late renewal":      {Store: st, RenewEvery: host.DefaultLeaseTTL},
+		"a lease of nothing":  {Store: st, LeaseTTL: 1},
 	} {
 		if h, err := host.New(cfg); err == nil || h != nil {
 			t.Errorf("%s: got %v and %v, want an error", name, h, err)
@@ -87,13 +89,14 @@ func TestASpecIsCheckedBeforeAnythingIsTouched(t *testing.T) {
 	before := r.raw("s")
 	b := &bench{}
 	for name, change := range map[string]func(*host.RunSpec){
-		"no provider":         func(x *host.RunSpec) { x.Provider = nil },
-		"a negative timeout":  func(x *host.RunSpec) { x.Timeout = -1 },
-		"a negative drain":    func(x *host.RunSpec) { x.DrainTimeout = -1 },
-		"a negative wait":     func(x *host.RunSpec) { x.MaxWait = -1 },
-		"a long once key":     func(x *host.RunSpec) { x.OnceKey = string(make([]byte, host.MaxOnceKeyBytes+1)) },
-		"a once key of bytes": func(x *host.RunSpec) { x.OnceKey = "\xff" },
-		"a tool twice":        func(x *host.RunSpec) { x.Tools = []plugin.Tool{b.tool(), b.tool()} },
+		"no provider":          func(x *host.RunSpec) { x.Provider = nil },
+		"a negative timeout":   func(x *host.RunSpec) { x.Timeout = -1 },
+		"a negative drain":     func(x *host.RunSpec) { x.DrainTimeout = -1 },
+		"a negative wait":      func(x *host.RunSpec) { x.MaxWait = -1 },
+		"a long once key":      func(x *host.RunSpec) { x.OnceKey = string(make([]byte, host.MaxOnceKeyBytes+1)) },
+		"a once key of bytes":  func(x *host.RunSpec) { x.OnceKey = "\xff" },
+		"options of no object": func(x *host.RunSpec) { x.Options = []byte(`[]`) },
+		"a tool twice":         func(x *host.RunSpec) { x.Tools = []plugin.Tool{b.tool(), b.tool()} },
 		"a tool without a usable schema": func(x *host.RunSpec) {
 			x.Tools = []plugin.Tool{plugin.FuncTool{Name: "t", Tools: []pluginapi.ToolSpec{{Name: "t", InputSchema: []byte(`{"type":1}`)}}}}
 		},

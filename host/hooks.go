@@ -146,6 +146,9 @@ func (d *driver) askProvider(ctx context.Context, info pluginapi.LoopInfo, round
 		if err := json.Unmarshal(v.Document, &out); err != nil {
 			return signals, d.hostFailed(err)
 		}
+		for _, in := range v.Injected { // of the same chain: the rewrite does not know them
+			out.Messages = append(out.Messages, injection(in))
+		}
 		d.request = &out
 	}
 	return signals, nil

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -74,6 +75,12 @@ func (s *RunSpec) Validate() error {
 		return errors.New("a duration of RunSpec is negative")
 	case len(s.OnceKey) > MaxOnceKeyBytes || !utf8.ValidString(s.OnceKey):
 		return fmt.Errorf("the once key has %d bytes; it must be at most %d bytes of valid UTF-8", len(s.OnceKey), MaxOnceKeyBytes)
+	}
+	if len(s.Options) > 0 {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(s.Options, &object); err != nil || object == nil {
+			return errors.New("RunSpec.Options is not a JSON object")
+		}
 	}
 	seen := map[string]string{}
 	for _, t := range s.Tools {

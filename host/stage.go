@@ -158,7 +158,12 @@ func (d *driver) journal(v plugin.Verdict) error {
 		}
 	}
 	for _, in := range v.Injected {
-		d.injected = append(d.injected, pluginapi.Message{Role: pluginapi.RoleUser, Origin: "hook:" + in.Plugin, Text: in.Text})
+		d.injected = append(d.injected, injection(in))
 	}
 	return nil
+}
+
+// injection is the message that adds a hook's text to the conversation.
+func injection(in plugin.Injection) pluginapi.Message {
+	return pluginapi.Message{Role: pluginapi.RoleUser, Origin: "hook:" + in.Plugin, Text: in.Text}
 }

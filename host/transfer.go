@@ -160,9 +160,10 @@ func (h *Host) createWith(ctx context.Context, key store.Key, head []byte, entri
 	if err != nil || len(batches) == 0 {
 		return err
 	}
-	fence, _, err := h.cfg.Store.Acquire(ctx, key, store.Claim{Owner: h.cfg.Owner, Run: h.cfg.NewID(), TTL: h.cfg.LeaseTTL})
+	claim := store.Claim{Owner: h.cfg.Owner, Run: h.cfg.NewID(), TTL: h.cfg.LeaseTTL}
+	fence, _, err := h.cfg.Store.Acquire(ctx, key, claim)
 	if err != nil {
-		return err
+		return errors.Join(err, h.discard(context.WithoutCancel(ctx), key, ack.Mark))
 	}
 	mark := ack.Mark
 	for i, batch := range batches {
@@ -170,13 +171,30 @@ func (h *Host) createWith(ctx context.Context, key store.Key, head []byte, entri
 		if i == len(batches)-1 {
 			c.Head = head
 		}
-		ack, err := h.cfg.Store.Commit(ctx, key, fence, c)
+		next, err := h.cfg.Store.Commit(ctx, key, fence, c)
 		if err != nil {
-			return errors.Join(err, h.cfg.Store.Delete(context.WithoutCancel(ctx), key, fence))
+			return errors.Join(err, h.discard(context.WithoutCancel(ctx), key, ack.Mark))
 		}
-		mark = ack.Mark
+		mark = next.Mark
 	}
 	return h.cfg.Store.Release(ctx, key, fence)
+}
+
+// discard deletes the half of a session that createWith began, whoever holds it.
+func (h *Host) discard(ctx context.Context, key store.Key, begun store.Mark) error {
+	fence, rec, err := h.cfg.Store.Acquire(ctx, key, store.Claim{Owner: h.cfg.Owner, Run: h.cfg.NewID(), TTL: h.cfg.LeaseTTL, Force: true})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("half of session %q is left; delete it: %w", key.ID, err)
+	case rec.Mark.Birth != begun.Birth: // deleted and made anew by somebody else
+		return h.cfg.Store.Release(ctx, key, fence)
+	}
+	if err := h.cfg.Store.Delete(ctx, key, fence); err != nil {
+		return fmt.Errorf("half of session %q is left; delete it: %w", key.ID, err)
+	}
+	return nil
 }
 
 func inBatches(entries [][]byte) [][][]byte {
