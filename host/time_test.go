@@ -76,7 +76,7 @@ func TestAnExpiredWallTimeStartsNothingMore(t *testing.T) {
 		r := newRig(t, nil)
 		var tools, reviews atomic.Int64
 		p := &script{answers: []any{func(context.Context) (pluginapi.Message, error) {
-			time.Sleep(2 * time.Minute) // it does not listen
+			<-time.After(2 * time.Minute) // it does not listen
 			return useTool("echo", `{}`), nil
 		}}}
 		spec := r.spec(p, 1, 4)
@@ -214,7 +214,7 @@ func TestACancelEndsTheWaitForALease(t *testing.T) {
 		t.Cleanup(func() { _ = mem.Close() })
 		r := newRig(t, unrenewable{mem, &down})
 		s := r.open("s")
-		time.Sleep(2 * host.DefaultLeaseTTL)
+		<-time.After(2 * host.DefaultLeaseTTL)
 		time.AfterFunc(time.Minute, func() {
 			if err := s.Cancel("enough"); err != nil {
 				t.Error(err)
