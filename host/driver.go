@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -105,10 +104,7 @@ func (s *Session) newDriver(spec RunSpec) (*driver, error) {
 // run drives the machine to its end. ctx is the caller's; durable outlives it.
 func (d *driver) run(ctx, durable context.Context) (Result, error) {
 	d.caller = ctx
-	objective, err := d.rewriteObjective(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w before the loop was started: %w", ErrCancelled, err)
-	}
+	objective, early, err := d.objective(ctx)
 	if err != nil {
 		return d.s.result(), err
 	}
@@ -128,7 +124,7 @@ func (d *driver) run(ctx, durable context.Context) (Result, error) {
 	if d.spec.Timeout > 0 {
 		d.wall = time.NewTimer(d.spec.Timeout)
 	}
-	queue := []loop.Event{{Kind: loop.EvStart}}
+	queue := append([]loop.Event{{Kind: loop.EvStart}}, early...)
 	for d.m.Phase() != loop.Done {
 		for len(queue) > 0 && d.m.Phase() != loop.Done {
 			ev := queue[0]

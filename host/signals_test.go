@@ -87,3 +87,50 @@ func TestAContextThatEndsDuringACommitCancelsTheRun(t *testing.T) {
 		})
 	}
 }
+
+// A hook that rewrites the objective decides before the loop is started (its
+// original is never stored); signals reach the run there, too.
+func TestASignalReachesTheHooksThatRunAheadOfTheStart(t *testing.T) {
+	tests := []struct {
+		name    string
+		signal  func(*host.Session, context.CancelFunc) error
+		started bool
+		err     error
+		status  loop.Status
+	}{
+		{"a cancel", func(s *host.Session, _ context.CancelFunc) error { return s.Cancel("enough") }, false, host.ErrCancelled, ""},
+		{"the caller's context", func(_ *host.Session, cancel context.CancelFunc) error { cancel(); return nil }, false, host.ErrCancelled, ""},
+		{"a stop, which lets the hook finish", func(s *host.Session, _ context.CancelFunc) error { return s.Stop("enough") }, true, nil, loop.Stopped},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			s := r.open("s")
+			before := r.raw("s")
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			p := &script{answers: []any{say("a")}}
+			spec := r.spec(p, 1, 1)
+			spec.Hooks = []plugin.Hook{plugin.FuncHook{
+				Name: "slow", Decls: []pluginapi.HookDecl{{Point: pluginapi.BeforePrompt, Mutates: true}},
+				Fn: func(ctx context.Context, _ plugin.Session, _ *pluginapi.HookInput) (pluginapi.Decision, error) {
+					if err := tt.signal(s, cancel); err != nil {
+						return pluginapi.Decision{}, err
+					}
+					if !tt.started {
+						<-ctx.Done()
+						return pluginapi.Decision{}, ctx.Err()
+					}
+					return pluginapi.Decision{Action: pluginapi.Continue}, nil
+				},
+			}}
+			res, err := s.Run(ctx, spec)
+			if !errors.Is(err, tt.err) || res.Status != tt.status || p.calls.Load() != 0 {
+				t.Errorf("got %q and %v after %d provider calls, want %q and %v after none", res.Status, err, p.calls.Load(), tt.status, tt.err)
+			}
+			if wrote := r.raw("s") != before; wrote != tt.started {
+				t.Errorf("something was written: %v, want %v", wrote, tt.started)
+			}
+		})
+	}
+}

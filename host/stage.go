@@ -7,11 +7,39 @@ import (
 
 	"github.com/loophost/loophost/host/loop"
 	"github.com/loophost/loophost/host/plugin"
+	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/pluginapi"
 )
 
 // withheldObjective stands for an objective whose rewriting hook did not let it pass.
 const withheldObjective = "[withheld: a before_prompt hook ended the run]"
+
+// objective is what the loop is started with. early are the signals that came
+// while hooks decided on it; a cancel among them cuts the hooks short (L-17).
+func (d *driver) objective(ctx context.Context) (text string, early []loop.Event, err error) {
+	hctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		text, err = d.rewriteObjective(hctx)
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			if err != nil && hctx.Err() != nil {
+				err = fmt.Errorf("%w before the loop was started: %w", ErrCancelled, err)
+			}
+			return text, early, err
+		case sig := <-d.s.mail.ch:
+			early = append(early, signalEvent(sig))
+			if sig.Kind == store.SignalCancel {
+				cancel(errInterrupted)
+			}
+		}
+	}
+}
 
 // rewriteObjective runs the first before-prompt chain ahead of the start, if one
 // of its hooks may rewrite: the start checkpoint stores the objective, and an
