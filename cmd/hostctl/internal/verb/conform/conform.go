@@ -53,7 +53,7 @@ partial, and the report says why.`,
 		if err != nil {
 			return err
 		}
-		harness, done, err := newHarness(args[0])
+		harness, done, err := newHarness(args[0], env.Err)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,8 +27,22 @@ func (h harness) Open(context.Context) (store.Store, error) { return h.open() }
 // Environment says where it runs.
 func (h harness) Environment(context.Context) (conformance.Environment, error) { return h.env, nil }
 
+// fsHarness can run owners in processes of their own as well.
+type fsHarness struct {
+	harness
+	url  string
+	errs io.Writer // for what an owner's process has to say to people
+}
+
+var _ conformance.Spawner = fsHarness{}
+
+// SpawnOwner starts one more process of this program.
+func (h fsHarness) SpawnOwner(context.Context) (conformance.OwnerProcess, error) {
+	return spawn(h.url, h.errs)
+}
+
 // newHarness reads the store's URL. done removes what the harness made.
-func newHarness(url string) (h harness, done func(), err error) {
+func newHarness(url string, errs io.Writer) (h conformance.Harness, done func(), err error) {
 	values := map[string]string{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch scheme {
@@ -47,16 +62,18 @@ func newHarness(url string) (h harness, done func(), err error) {
 			return h, nil, exit.Usagef("conformance fs: %w", err)
 		}
 		values["folder"] = dir
-		return harness{
+		place := filepath.Join(dir, "store")
+		shared := harness{
 			open: func() (store.Store, error) {
-				s, err := fs.Open(fs.Config{Dir: filepath.Join(dir, "store")})
+				s, err := fs.Open(fs.Config{Dir: place})
 				if err != nil {
 					return nil, err
 				}
 				return s, nil
 			},
 			env: conformance.Environment{Name: "fs", Values: values},
-		}, func() { _ = os.RemoveAll(dir) }, nil
+		}
+		return fsHarness{harness: shared, url: "fs:" + place, errs: errs}, func() { _ = os.RemoveAll(dir) }, nil
 	}
 	return h, nil, exit.Usagef("conformance: store %q: want memory: or fs:DIR", url)
 }
