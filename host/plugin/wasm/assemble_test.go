@@ -8,16 +8,19 @@ import (
 
 // tiny is a module written by hand: whatever a toolchain would not build.
 type tiny struct {
-	imports []tinyImport
-	pages   byte   // of memory, at first
-	most    uint32 // pages; 0: no maximum
-	call    []byte // body of lh1_call (op, in_len) -> i32, without its end
-	init    []byte // body of _initialize; nil: none
-	start   []byte // body of the start function; nil: none
-	name    string // of the call's export; "": lh1_call
-	noMem   bool   // the memory is not exported
-	extra   []byte // a section before the code, whole
-	table   bool   // a table of funcref that can grow
+	imports  []tinyImport
+	pages    byte   // of memory, at first
+	most     uint32 // pages; 0: no maximum
+	call     []byte // body of lh1_call (op, in_len) -> i32, without its end
+	init     []byte // body of _initialize; nil: none
+	start    []byte // body of the start function; nil: none
+	name     string // of the call's export; "": lh1_call
+	noMem    bool   // the memory is not exported
+	extra    []byte // a section before the code, whole
+	table    bool   // a table of funcref that can grow
+	entries  uint32 // of the table, at first
+	many     int    // functions more, without parameters and results
+	manyBody []byte // of each, with declared locals and end
 }
 
 type tinyImport struct {
@@ -134,7 +137,15 @@ func (m tiny) wasm() []byte {
 	}
 	var table []byte
 	if m.table {
-		table = sec(4, []byte{1, 0x70, 0, 0})
+		table = sec(4, appendU32([]byte{1, 0x70, 0}, m.entries))
+	}
+	if m.many > 0 {
+		n := uint32(len(types))
+		types = append(types, funcType(0, false))
+		for range m.many {
+			funcs = append(funcs, appendU32(nil, n))
+			code = append(code, str(string(m.manyBody)))
+		}
 	}
 	return join(preamble, sec(1, vec(types)), sec(2, vec(imports)), sec(3, vec(funcs)), table,
 		sec(5, append([]byte{1}, memory...)), sec(7, vec(exports)), start, m.extra, sec(10, vec(code)))

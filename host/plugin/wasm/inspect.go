@@ -74,6 +74,7 @@ func Inspect(wasm []byte) (*Inspection, error) {
 		problem(tooLarge(len(wasm), pluginapi.MaxModuleBytes))
 	}
 	problem(sh.checkABI())
+	problem(checkBounds(secs))
 	_, err = meter.Rewrite(wasm, meter.Options{})
 	in.Metered = err == nil
 	if errors.Is(err, meter.ErrMalformed) || errors.Is(err, meter.ErrReserved) {

@@ -54,7 +54,7 @@ func (r *Runtime) Load(ctx context.Context, m Module) (*Plugin, error) {
 		}
 		return nil, &plugin.Fault{Plugin: name, Digest: p.info.Digest, Kind: plugin.FaultLoad, Err: err}
 	}
-	code, err := r.acquire(ctx, p.info.Digest, m.Wasm)
+	code, err := r.acquire(ctx, p.info.Digest, p.bare)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -64,7 +64,7 @@ func (r *Runtime) Load(ctx context.Context, m Module) (*Plugin, error) {
 	default:
 		return nil, p.fault(&breach{kind: plugin.FaultLoad, detail: "compilation", err: err})
 	}
-	p.code = code
+	p.code, p.bare = code, nil
 
 	r.mu.Lock()
 	if r.closed {
@@ -130,6 +130,10 @@ func (r *Runtime) check(m Module) (*Plugin, error) {
 	if err := sh.checkABI(); err != nil {
 		return p, err
 	}
+	if err := checkBounds(secs); err != nil {
+		return p, err
+	}
+	p.bare = withoutCustom(secs)
 	p.limits = r.limits.lowered(p.manifest.Limits)
 	if sh.memMin > uint64(p.limits.MemoryPages) {
 		return p, fmt.Errorf("it needs %d pages of memory to start, its limit is %d", sh.memMin, p.limits.MemoryPages)

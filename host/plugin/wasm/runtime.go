@@ -1,7 +1,6 @@
 package wasm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +83,7 @@ type compiled struct {
 }
 
 // acquire gives the compiled module of a digest, compiling it where nobody has,
-// and waiting where somebody is at it.
+// and waiting where somebody is at it. It keeps wasm for as long as it compiles.
 func (r *Runtime) acquire(ctx context.Context, digest string, wasm []byte) (*compiled, error) {
 	r.mu.Lock()
 	if r.closed {
@@ -96,7 +95,6 @@ func (r *Runtime) acquire(ctx context.Context, digest string, wasm []byte) (*com
 		c = &compiled{digest: digest, ready: make(chan struct{})}
 		r.modules[digest] = c
 		c.refs++ // the compiler's own
-		wasm = bytes.Clone(wasm)
 		go func() {
 			// Compilation can't be interrupted; it ends when it ends, also after everyone stopped waiting.
 			r.compile(context.WithoutCancel(ctx), c, wasm)

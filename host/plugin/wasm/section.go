@@ -8,13 +8,20 @@ import (
 
 // Section ids of the binary format that are read here.
 const (
-	secCustom   = 0
-	secType     = 1
-	secImport   = 2
-	secFunction = 3
-	secMemory   = 5
-	secExport   = 7
-	secLast     = 13
+	secCustom    = 0
+	secType      = 1
+	secImport    = 2
+	secFunction  = 3
+	secTable     = 4
+	secMemory    = 5
+	secGlobal    = 6
+	secExport    = 7
+	secStart     = 8
+	secElement   = 9
+	secCode      = 10
+	secData      = 11
+	secDataCount = 12
+	secLast      = 13
 )
 
 var errShort = errors.New("it ends within a value")
@@ -146,4 +153,20 @@ func sections(module []byte) ([]section, error) {
 		return nil, fmt.Errorf("damaged module: %w", r.err)
 	}
 	return out, nil
+}
+
+// withoutCustom is a copy of a module without its custom sections. They mean
+// nothing to the code, and the engine trusts the numbers in some of them.
+func withoutCustom(secs []section) []byte {
+	size := len(preamble)
+	for _, s := range secs {
+		size += len(s.raw)
+	}
+	out := append(make([]byte, 0, size), preamble...)
+	for _, s := range secs {
+		if s.id != secCustom {
+			out = append(out, s.raw...)
+		}
+	}
+	return out
 }
