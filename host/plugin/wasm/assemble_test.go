@@ -17,6 +17,7 @@ type tiny struct {
 	name     string // of the call's export; "": lh1_call
 	noMem    bool   // the memory is not exported
 	extra    []byte // a section before the code, whole
+	after    []byte // a section behind the code, whole
 	table    bool   // a table of funcref that can grow
 	entries  uint32 // of the table, at first
 	many     int    // functions more, without parameters and results
@@ -148,7 +149,7 @@ func (m tiny) wasm() []byte {
 		}
 	}
 	return join(preamble, sec(1, vec(types)), sec(2, vec(imports)), sec(3, vec(funcs)), table,
-		sec(5, append([]byte{1}, memory...)), sec(7, vec(exports)), start, m.extra, sec(10, vec(code)))
+		sec(5, append([]byte{1}, memory...)), sec(7, vec(exports)), start, m.extra, sec(10, vec(code)), m.after)
 }
 
 // loadTiny loads a hand-made module.
@@ -159,4 +160,11 @@ func loadTiny(t testing.TB, m tiny, cfg Config, grants Grants, change func(*plug
 		change(&man)
 	}
 	return newRuntime(t, cfg).Load(t.Context(), Module{Wasm: m.wasm(), SidecarManifest: encode(t, man), Grants: grants})
+}
+
+// swapImport is lh1Imports with another function at i.
+func swapImport(i int, im tinyImport) []tinyImport {
+	out := append([]tinyImport(nil), lh1Imports...)
+	out[i] = im
+	return out
 }

@@ -90,11 +90,6 @@ func TestHostileCallsEndAsFaults(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	ok := ic(0)
-	swap := func(i int, im tinyImport) []tinyImport {
-		out := append([]tinyImport(nil), lh1Imports...)
-		out[i] = im
-		return out
-	}
 	for name, c := range map[string]struct {
 		m    tiny
 		man  func(*pluginapi.Manifest)
@@ -102,14 +97,14 @@ func TestLoadRefuses(t *testing.T) {
 		says string
 	}{
 		"an ABI of another version":              {m: tiny{call: ok, name: "lh2_call"}, kind: plugin.FaultLoad, says: "lh2_call"},
-		"a host module of another version":       {m: tiny{call: ok, imports: swap(0, tinyImport{"lh2", "input_read", 3, true})}, kind: plugin.FaultLoad, says: "lh2.input_read"},
+		"a host module of another version":       {m: tiny{call: ok, imports: swapImport(0, tinyImport{"lh2", "input_read", 3, true})}, kind: plugin.FaultLoad, says: "lh2.input_read"},
 		"a module without the entry point":       {m: tiny{call: ok, name: "run"}, kind: plugin.FaultLoad, says: "lh1_call"},
 		"a module that hides its memory":         {m: tiny{call: ok, noMem: true}, kind: plugin.FaultLoad, says: "memory"},
-		"an import that isn't offered":           {m: tiny{call: ok, imports: swap(0, tinyImport{"lh1", "http_fetch", 3, true})}, kind: plugin.FaultLoad, says: "lh1.http_fetch"},
-		"an import from another module":          {m: tiny{call: ok, imports: swap(0, tinyImport{"env", "system", 3, true})}, kind: plugin.FaultLoad, says: "env.system"},
-		"an import of the meter's own function":  {m: tiny{call: ok, imports: swap(0, tinyImport{"lh1_fuel", "refill", 3, true})}, kind: plugin.FaultLoad, says: "lh1_fuel.refill"},
-		"an import with another signature":       {m: tiny{call: ok, imports: swap(1, tinyImport{"lh1", "output_write", 3, true})}, kind: plugin.FaultLoad, says: "output_write"},
-		"a WASI function that doesn't exist":     {m: tiny{call: ok, imports: swap(0, tinyImport{wasiModule, "proc_exec", 3, true})}, kind: plugin.FaultStart, says: "proc_exec"},
+		"an import that isn't offered":           {m: tiny{call: ok, imports: swapImport(0, tinyImport{"lh1", "http_fetch", 3, true})}, kind: plugin.FaultLoad, says: "lh1.http_fetch"},
+		"an import from another module":          {m: tiny{call: ok, imports: swapImport(0, tinyImport{"env", "system", 3, true})}, kind: plugin.FaultLoad, says: "env.system"},
+		"an import of the meter's own function":  {m: tiny{call: ok, imports: swapImport(0, tinyImport{"lh1_fuel", "refill", 3, true})}, kind: plugin.FaultLoad, says: "lh1_fuel.refill"},
+		"an import with another signature":       {m: tiny{call: ok, imports: swapImport(1, tinyImport{"lh1", "output_write", 3, true})}, kind: plugin.FaultLoad, says: "output_write"},
+		"a WASI function that doesn't exist":     {m: tiny{call: ok, imports: swapImport(0, tinyImport{wasiModule, "proc_exec", 3, true})}, kind: plugin.FaultStart, says: "proc_exec"},
 		"more memory than the limit":             {m: tiny{call: ok, pages: 5}, kind: plugin.FaultLoad, says: "5 pages"},
 		"more memory than the manifest allows":   {m: tiny{call: ok, pages: 2}, man: func(m *pluginapi.Manifest) { m.Limits = &pluginapi.Limits{MemoryPages: 1} }, kind: plugin.FaultLoad, says: "2 pages"},
 		"code that doesn't validate":             {m: tiny{call: drop()}, kind: plugin.FaultLoad},

@@ -19,6 +19,8 @@ type instance struct {
 	mod  api.Module
 	fn   api.Function
 	call call
+	// memory is what the engine was given; nil: it did not ask yet.
+	memory *boundedMemory
 
 	ctx     *guestCtx
 	cancel  context.CancelFunc // of a call that is not metered; else nil
@@ -127,6 +129,9 @@ func (in *instance) close() {
 	close(in.work)
 	if in.mod != nil {
 		_ = in.mod.Close(context.Background()) // the exit code is not of interest
+	}
+	if in.memory != nil {
+		in.memory.Free() // the engine forgets it when a start function fails
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 func (in *instance) withMemory(ctx context.Context) context.Context {
 	limit := uint64(in.p.limits.MemoryPages) * pageSize
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
-		return &boundedMemory{in: in, limit: limit, mem: newLinear(min(most, limit))}
+		in.memory = &boundedMemory{in: in, limit: limit, mem: newLinear(min(most, limit))}
+		return in.memory
 	}))
 }
 
@@ -33,7 +34,8 @@ func (m *boundedMemory) Reallocate(size uint64) []byte {
 	return nil
 }
 
-// Free gives the memory back; only a guest that is not running has it freed.
+// Free gives the memory back; only a guest that is not running has it freed. A
+// second time does nothing.
 func (m *boundedMemory) Free() { m.mem.Free() }
 
 // slab is linear memory on the Go heap.

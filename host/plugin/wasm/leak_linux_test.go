@@ -1,0 +1,96 @@
+package wasm
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loophost/loophost/host/plugin"
+	"github.com/loophost/loophost/pluginapi"
+)
+
+// process is a line of /proc/self/status in bytes.
+func process(t testing.TB, line string) int64 {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), line+":")
+	n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}
+
+// reserved is how much address space guests' memories of so many pages take,
+// counted by the size that such a reservation has and nothing else.
+func reserved(t testing.TB, pages uint64) (n int) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A reservation is one mapping, or two that touch: what is open, and the rest.
+	var start, end uint64
+	for line := range strings.Lines(string(b)) {
+		var from, to uint64
+		var perm string
+		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case perm == "rw-p":
+			start, end = from, to
+		case perm == "---p" && from == end && to-start == pages*pageSize, perm == "---p" && to-from == pages*pageSize:
+			n++
+		}
+	}
+	return n
+}
+
+func TestAStartThatFailsGivesItsMemoryBack(t *testing.T) {
+	// 1,027 pages: a size that nothing else has.
+	limits := Limits{MemoryPages: 1027, StartTimeout: 100 * time.Millisecond}
+	exit := swapImport(0, tinyImport{wasiModule, "proc_exit", 1, false})
+	for name, m := range map[string]tiny{
+		"a trap in the start function":    {call: ic(0), start: unreachable()},
+		"an exit in the start function":   {call: ic(0), start: join(ic(0), callFn(0)), imports: exit},
+		"an endless start function":       {call: ic(0), start: forever(nil)},
+		"an endless one, not metered":     {call: ic(0), start: join(simd, forever(nil))},
+		"a trap in _initialize":           {call: ic(0), init: unreachable()},
+		"data that lies outside":          {call: ic(0), after: sec(secData, join([]byte{1, 0}, ic(65536), []byte{0x0b, 1, 0}))},
+		"a module the engine breaks over": {call: ic(0), table: true, extra: sec(secElement, vec([][]byte{{1, 0, 1, 0}}))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRuntime(t, Config{Limits: limits})
+			for range 3 {
+				_, err := r.Load(t.Context(), Module{Wasm: m.wasm(), SidecarManifest: encode(t, manifest())})
+				wantFault(t, err, plugin.FaultStart)
+			}
+			if err := r.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := reserved(t, 1027); n != 0 {
+				t.Errorf("%d of 3 memories are still there", n)
+			}
+		})
+	}
+	p, err := loadTiny(t, tiny{call: answer204()}, Config{Limits: limits}, Grants{}, func(m *pluginapi.Manifest) { m.Lease = pluginapi.LeasePooled })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := reserved(t, 1027); n != 1 {
+		t.Errorf("one warm instance has %d memories: the test counts wrongly", n)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := reserved(t, 1027); n != 0 {
+		t.Errorf("%d memories are left of a closed plugin", n)
+	}
+}
