@@ -87,10 +87,12 @@ const followPoll = 200 * time.Millisecond
 // Events passes the session's durable events from log entry from on to fn, in
 // order, then, if its last loop has ended and nobody holds the session any more,
 // the terminal one, which is projected from the head (it is stored nowhere else).
-// With follow it waits for more until that, or until ctx ends. An error of fn ends it.
+// With follow it waits for more until that, until ctx ends, or, with ErrOwnerLost,
+// until the loop's owner is found to be gone. An error of fn ends it.
 func (h *Host) Events(ctx context.Context, id string, from uint64, follow bool, fn func(Event) error) error {
 	key := store.SessionKey(id)
 	next := max(from, 1)
+	var ownerless store.Mark // the last state that was seen with a loop under way and no holder
 	for {
 		rec, err := h.cfg.Store.Load(ctx, key)
 		if err != nil {
@@ -115,6 +117,13 @@ func (h *Host) Events(ctx context.Context, id string, from uint64, follow bool, 
 		}
 		if !follow {
 			return nil
+		}
+		if rec.Holder == nil && head.Loop != nil && !head.Loop.Status.Terminal() {
+			// Twice, since an owner may have ended the loop and let go between two looks.
+			if ownerless == rec.Mark {
+				return fmt.Errorf("session %q: %w", id, ErrOwnerLost)
+			}
+			ownerless = rec.Mark
 		}
 		select {
 		case <-ctx.Done():

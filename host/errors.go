@@ -13,6 +13,9 @@ import (
 var (
 	// ErrNotRunning answers a stop or cancel of a session without a live run.
 	ErrNotRunning = errors.New("not running")
+	// ErrOwnerLost says that the execution which ran a session's loop is gone and
+	// nobody has settled the loop yet: nothing more will come of it.
+	ErrOwnerLost = errors.New("the execution that ran the loop is gone; cancel the session, or start a new loop in it")
 	// ErrCancelled is the error of a run that was cancelled (L-17).
 	ErrCancelled = errors.New("cancelled")
 	// ErrClosed answers a method of a closed session.

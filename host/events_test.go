@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loophost/loophost/host"
+	"github.com/loophost/loophost/host/loop"
 	"github.com/loophost/loophost/host/plugin"
 	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/pluginapi"
@@ -144,5 +145,29 @@ func TestEventsEndWithTheReaderOrItsContext(t *testing.T) {
 	}
 	if err := r.host.Events(context.Background(), "none", 1, false, nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
+
+func TestEventsSayThatAnOwnerIsLost(t *testing.T) {
+	r := newRig(t, nil)
+	head := host.NewHead(time.Now())
+	head.Loop = &loop.State{
+		SchemaVersion: loop.SchemaVersion, Generation: "00000000-0000-4000-8000-00000000000a", OwnerExecutionID: "00000000-0000-4000-8000-00000000000b",
+		Revision: 3, Objective: "x", MaxIterations: 2, MaxTotalRounds: 2, IterationsStarted: 1, RoundsStarted: 1, Status: loop.Running,
+	}
+	head.Runtime = loop.Runtime{Status: loop.RuntimeRunning, ExecutionID: head.Loop.OwnerExecutionID}
+	data, err := head.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.store.Create(context.Background(), store.SessionKey("s"), store.Commit{ID: "00000000-0000-4000-8000-00000000000c", Head: data}); err != nil {
+		t.Fatal(err)
+	}
+	none := func(e host.Event) error { t.Errorf("got an event %s", e.Type); return nil }
+	if err := r.host.Events(context.Background(), "s", 1, true, none); !errors.Is(err, host.ErrOwnerLost) {
+		t.Errorf("following it: got %v, want ErrOwnerLost", err)
+	}
+	if err := r.host.Events(context.Background(), "s", 1, false, none); err != nil {
+		t.Errorf("reading it: %v", err)
 	}
 }
