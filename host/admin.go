@@ -113,7 +113,11 @@ func (h *Host) Events(ctx context.Context, id string, from uint64, follow bool, 
 			return err
 		}
 		if t, ended := endingOf(head); ended && rec.Holder == nil {
-			return fn(terminalEvent(id, t, head, rec.Mark.Revision, h.now()))
+			at, err := h.lastTime(ctx, key, rec.LogLength)
+			if err != nil {
+				return err
+			}
+			return fn(terminalEvent(id, t, head, rec.Mark.Revision, at))
 		}
 		if !follow {
 			return nil
@@ -131,6 +135,15 @@ func (h *Host) Events(ctx context.Context, id string, from uint64, follow bool, 
 		case <-time.After(followPoll):
 		}
 	}
+}
+
+// lastTime is the time of the log's last entry: that of the last checkpoint.
+func (h *Host) lastTime(ctx context.Context, key store.Key, length uint64) (at time.Time, err error) {
+	err = h.eachEntry(ctx, key, max(length, 1), length, func(_ store.Entry, e Entry) error {
+		at = e.Time
+		return nil
+	})
+	return at, err
 }
 
 // endingOf is the terminal event that a committed head stands for.

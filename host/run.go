@@ -132,14 +132,18 @@ func resultOf(id string, head Head, revision uint64) Result {
 
 func (s *Session) terminalEvent(t EventType) Event {
 	snap := s.Snapshot()
-	return terminalEvent(s.ID(), t, snap.Head, snap.Mark.Revision, s.host.now())
+	s.mu.Lock()
+	at := s.at
+	s.mu.Unlock()
+	return terminalEvent(s.ID(), t, snap.Head, snap.Mark.Revision, at)
 }
 
-// terminalEvent projects the ending of a committed head.
-func terminalEvent(id string, t EventType, head Head, revision uint64, now time.Time) Event {
+// terminalEvent projects the ending of a committed head; at is the time of the
+// checkpoint entry that was committed with it.
+func terminalEvent(id string, t EventType, head Head, revision uint64, at time.Time) Event {
 	l := head.Loop
 	return Event{
-		Type: t, SessionID: id, ExecutionID: l.OwnerExecutionID, Generation: l.Generation, Revision: revision, Time: now,
+		Type: t, SessionID: id, ExecutionID: l.OwnerExecutionID, Generation: l.Generation, Revision: revision, Time: at,
 		Ending: &Ending{
 			Status: l.Status, ReasonCode: l.ReasonCode, Reason: l.Reason, RuntimeStatus: head.Runtime.Status,
 			IterationsStarted: l.IterationsStarted, IterationsCompleted: l.IterationsCompleted, RoundsStarted: l.RoundsStarted,

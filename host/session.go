@@ -42,6 +42,7 @@ type Session struct {
 	mu   sync.Mutex // guards what Snapshot reads
 	head Head
 	mark store.Mark
+	at   time.Time // of the last checkpoint entry that was acknowledged
 }
 
 // Snapshot is a session as it is in memory.
@@ -277,9 +278,13 @@ func (s *Session) commitHead(ctx context.Context, name string) ([]store.Signal, 
 	if err != nil {
 		return nil, err
 	}
-	signals, err := s.w.commit(ctx, data, s.stamp(Entry{Type: EntryCheckpoint, Checkpoint: info}))
+	trailer := s.stamp(Entry{Type: EntryCheckpoint, Checkpoint: info})
+	signals, err := s.w.commit(ctx, data, trailer)
 	s.mu.Lock()
 	s.mark = s.w.mark
+	if err == nil {
+		s.at = trailer.Time
+	}
 	s.mu.Unlock()
 	return signals, err
 }
