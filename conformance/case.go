@@ -100,7 +100,7 @@ func Cases(profiles ...Profile) []Case {
 		costCases(),
 		birthCases(),
 		signalCases(), wakeCases(),
-		loopCases(),
+		loopCases(), crashCases(),
 	)
 	slices.SortStableFunc(all, func(a, b Case) int { return byRule(a.Rule(), b.Rule()) })
 	if len(profiles) == 0 {

@@ -32,4 +32,13 @@
 // Faulty wraps any store. It records calls and fails the ones that a predicate
 // chooses, before or after they reached the store, with a definite error or
 // with an unknown outcome. So every backend gets the fault cases for free.
+//
+// # Killed processes
+//
+// A harness that can start a process which calls ServeOwner (Spawner) gets the
+// cases about real processes too: owners that are stopped and continued (M-6), and
+// the kill matrix (M-5). There a process tells of each store call and each answer
+// before it goes on, and is killed before, after or during its first call, its
+// second, and so on, until a run comes to its end. What is left is compared with
+// what the process saw acknowledged, byte for byte, and then the next owners start.
 package conformance

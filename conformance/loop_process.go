@@ -33,7 +33,13 @@ type OwnerProcess interface {
 	Close() error
 }
 
-// What owner and suite say to each other, a line each.
+// ownerOrder is the suite's first line: what the owner has to do.
+type ownerOrder struct {
+	Session string      `json:"session"`
+	Crash   *crashOrder `json:"crash,omitempty"` // nil: the loop of one round that ServeOwner describes
+}
+
+// What owner and suite say to each other then, a line each.
 const (
 	ownerCalls    = "calls"    // the owner's provider was called and waits
 	ownerBoundary = "boundary" // the boundary checkpoint is durable; the owner waits before the final mirror
@@ -52,9 +58,16 @@ type ownerEnd struct {
 // end on out. The error says that suite and owner did not understand each other.
 func ServeOwner(ctx context.Context, st store.Store, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(in)
-	id, err := readLine(lines)
+	line, err := readLine(lines)
 	if err != nil {
 		return err
+	}
+	var order ownerOrder
+	if err := json.Unmarshal([]byte(line), &order); err != nil {
+		return fmt.Errorf("the suite's order %q: %w", line, err)
+	}
+	if order.Crash != nil {
+		return order.Crash.serve(ctx, st, order.Session, lines, out)
 	}
 	halt := func(where string) error {
 		if _, err := fmt.Fprintln(out, where); err != nil {
@@ -67,7 +80,7 @@ func ServeOwner(ctx context.Context, st store.Store, in io.Reader, out io.Writer
 	if err != nil {
 		return err
 	}
-	s, err := h.Open(ctx, host.OpenRequest{ID: id})
+	s, err := h.Open(ctx, host.OpenRequest{ID: order.Session})
 	if err != nil {
 		return err
 	}
@@ -134,7 +147,7 @@ func (r *loopRig) spawn(ctx context.Context, e *Env, where string) (*remote, err
 		return nil, failf("start an owner's process: %w", err)
 	}
 	o := &remote{p, bufio.NewReader(p)}
-	_, err = fmt.Fprintln(p, r.id)
+	err = json.NewEncoder(p).Encode(ownerOrder{Session: r.id})
 	for err == nil {
 		var at string
 		if at, err = readLine(o.lines); err != nil || at == where {

@@ -111,7 +111,7 @@ func TestOwnerInAProcessOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintln(p, "a session"); err != nil {
+	if _, err := fmt.Fprintln(p, `{"session":"a session"}`); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(p)
