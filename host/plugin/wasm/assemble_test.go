@@ -3,6 +3,7 @@ package wasm
 import (
 	"testing"
 
+	"github.com/loophost/loophost/host/plugin/wasm/meter"
 	"github.com/loophost/loophost/pluginapi"
 )
 
@@ -18,6 +19,7 @@ type tiny struct {
 	noMem    bool   // the memory is not exported
 	extra    []byte // a section before the code, whole
 	after    []byte // a section behind the code, whole
+	plain    bool   // to be loaded by a host whose meter refuses it
 	table    bool   // a table of funcref that can grow
 	entries  uint32 // of the table, at first
 	many     int    // functions more, without parameters and results
@@ -152,6 +154,11 @@ func (m tiny) wasm() []byte {
 		sec(5, append([]byte{1}, memory...)), sec(7, vec(exports)), start, m.extra, sec(10, vec(code)), m.after)
 }
 
+// refuseToMeter makes a host fall back to closing on context end.
+func refuseToMeter([]byte, meter.Options) ([]byte, error) {
+	return nil, &meter.Error{Kind: meter.ErrUnsupported, Opcode: -1, Detail: "a test wants it so"}
+}
+
 // loadTiny loads a hand-made module.
 func loadTiny(t testing.TB, m tiny, cfg Config, grants Grants, change func(*pluginapi.Manifest)) (*Plugin, error) {
 	t.Helper()
@@ -159,7 +166,11 @@ func loadTiny(t testing.TB, m tiny, cfg Config, grants Grants, change func(*plug
 	if change != nil {
 		change(&man)
 	}
-	return newRuntime(t, cfg).Load(t.Context(), Module{Wasm: m.wasm(), SidecarManifest: encode(t, man), Grants: grants})
+	r := newRuntime(t, cfg)
+	if m.plain {
+		r.rewrite = refuseToMeter
+	}
+	return r.Load(t.Context(), Module{Wasm: m.wasm(), SidecarManifest: encode(t, man), Grants: grants})
 }
 
 // swapImport is lh1Imports with another function at i.

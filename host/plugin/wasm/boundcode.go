@@ -49,7 +49,9 @@ func (b *bounds) body(r *reader, of arity) (effort uint64) {
 	effort = locals
 	for depth := 1; depth > 0 && r.err == nil; {
 		n, deeper := b.operator(r, locals)
-		depth += deeper
+		if depth += deeper; depth > maxNesting {
+			r.fail(fmt.Errorf("more than %d blocks within each other", maxNesting))
+		}
 		if effort += n; effort > maxEffort {
 			r.fail(fmt.Errorf("it would take too much to compile: more than %d units of effort (%d locals)", maxEffort, locals))
 		}
@@ -82,12 +84,14 @@ func (b *bounds) operator(r *reader, locals uint64) (effort uint64, deeper int) 
 		}
 	case 0x11: // call_indirect
 		t := r.u32()
-		r.u32()
+		r.zero()
 		if uint64(t) < uint64(len(b.types)) {
 			return b.types[t].size(), 0
 		}
-	case 0x20, 0x21, 0x22, 0x23, 0x24, 0x3f, 0x40: // local, global, memory.size, memory.grow
+	case 0x20, 0x21, 0x22, 0x23, 0x24: // local, global
 		r.u32()
+	case 0x3f, 0x40: // memory.size, memory.grow
+		r.zero()
 	case 0x41: // i32.const
 		r.varint(5)
 	case 0x42: // i64.const
@@ -104,8 +108,7 @@ func (b *bounds) operator(r *reader, locals uint64) (effort uint64, deeper int) 
 	default:
 		switch {
 		case op >= 0x28 && op <= 0x3e: // load, store
-			r.u32()
-			r.u32()
+			r.memarg()
 		case op >= 0x45 && op <= 0xc4: // numeric
 		default:
 			r.unknown(uint32(op))
@@ -144,14 +147,27 @@ func (b *bounds) blockType(r *reader) uint64 {
 	return 0
 }
 
+// memarg reads alignment and offset.
+func (r *reader) memarg() {
+	if align := r.u32(); align >= 32 {
+		r.fail(errors.New("an alignment that needs a feature that this host does not compile"))
+	}
+	r.u32()
+}
+
 // bulk reads the rest of an operator that starts with 0xfc.
 func (r *reader) bulk() {
 	switch op := r.u32(); op {
-	case 8, 10, 12, 14: // memory.init, memory.copy, table.init, table.copy
+	case 8, 12: // memory.init, table.init
 		r.u32()
+		r.zero()
+	case 10, 14: // memory.copy, table.copy
+		r.zero()
+		r.zero()
+	case 9, 13: // data.drop, elem.drop
 		r.u32()
-	case 9, 11, 13: // data.drop, memory.fill, elem.drop
-		r.u32()
+	case 11: // memory.fill
+		r.zero()
 	default:
 		if op > 7 {
 			r.unknown(0xfc00 | op)
@@ -169,15 +185,13 @@ func (r *reader) vector() {
 	}
 	switch {
 	case op <= 11, op == 92, op == 93: // loads and stores
-		r.u32()
-		r.u32()
+		r.memarg()
 	case op == 12, op == 13: // v128.const, i8x16.shuffle
 		r.take(16)
 	case op >= 21 && op <= 34: // of one lane
 		r.byte()
 	case op >= 84 && op <= 91: // loads and stores of one lane
-		r.u32()
-		r.u32()
+		r.memarg()
 		r.byte()
 	}
 }

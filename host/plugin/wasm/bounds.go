@@ -19,6 +19,7 @@ const (
 	maxElements  = 1 << 20 // of a table, and of all element segments together
 	maxSegments  = 100_000 // of elements, and of data
 	maxLocals    = 50_000  // of a function
+	maxNesting   = 10_000  // blocks within blocks
 	// maxAllLocals is of all functions together, parameters included.
 	maxAllLocals = 1 << 23
 	// maxEffort and maxAllEffort bound what compiling a function, and the module, may
@@ -42,7 +43,8 @@ type arity struct{ params, results int }
 
 // checkBounds refuses a module that would make the engine allocate or work out of
 // proportion to the module's size, and one that can't be counted, since it has
-// something that this host doesn't compile. It is no validator.
+// something that this host doesn't compile. Whatever passes can be metered: a
+// hostile module must not choose to run without. It is no validator.
 func checkBounds(secs []section) error {
 	b := &bounds{}
 	last := -1
@@ -103,13 +105,15 @@ func (b *bounds) section(id byte, r *reader) {
 	case secGlobal:
 		for range r.atMost("globals", maxGlobals) {
 			r.valueType()
-			r.byte()
+			r.flag()
 			r.constant()
 		}
 	case secExport:
 		for range r.atMost("exports", maxExports) {
 			r.take(r.u32())
-			r.byte()
+			if kind := r.byte(); kind > 3 {
+				r.fail(fmt.Errorf("an export of kind %d", kind))
+			}
 			r.u32()
 		}
 	case secStart, secDataCount:
@@ -123,8 +127,11 @@ func (b *bounds) section(id byte, r *reader) {
 	case secData:
 		for range r.atMost("data segments", maxSegments) {
 			form := r.u32()
+			if form > 2 {
+				r.fail(fmt.Errorf("a data segment of form %d", form))
+			}
 			if form == 2 {
-				r.u32()
+				r.zero()
 			}
 			if form != 1 {
 				r.constant()
@@ -180,7 +187,7 @@ func (r *reader) table() {
 // constant reads a constant expression of one operator.
 func (r *reader) constant() {
 	switch op := r.byte(); op {
-	case 0x41, 0x23, 0xd2: // i32.const, global.get, ref.func
+	case 0x41, 0x23: // i32.const, global.get
 		r.varint(5)
 	case 0x42: // i64.const
 		r.varint(10)
@@ -188,11 +195,11 @@ func (r *reader) constant() {
 		r.take(4)
 	case 0x44: // f64.const
 		r.take(8)
-	case 0xd0: // ref.null
-		r.byte()
-	case 0xfd: // v128.const
-		r.byte()
-		r.take(16)
+	case 0xfd:
+		if sub := r.byte(); sub != 0x0c && r.err == nil {
+			r.unknown(0xfd00 | uint32(sub))
+		}
+		r.take(16) // v128.const
 	default:
 		if r.err == nil {
 			r.fail(fmt.Errorf("operator 0x%02x in a constant", op))
@@ -200,6 +207,20 @@ func (r *reader) constant() {
 	}
 	if end := r.byte(); end != 0x0b && r.err == nil {
 		r.fail(errors.New("a constant of several operators, which needs a feature that this host does not compile"))
+	}
+}
+
+// flag reads whether a global can change.
+func (r *reader) flag() {
+	if v := r.byte(); v > 1 {
+		r.fail(fmt.Errorf("a global of mutability %d", v))
+	}
+}
+
+// zero reads the index of the only table or memory there may be.
+func (r *reader) zero() {
+	if i := r.u32(); i != 0 {
+		r.fail(errors.New("a second table or memory, which needs a feature that this host does not compile"))
 	}
 }
 
@@ -244,7 +265,7 @@ func (b *bounds) importOf(r *reader) {
 		r.limits()
 	case 3:
 		r.valueType()
-		r.byte()
+		r.flag()
 	default:
 		r.fail(fmt.Errorf("an import of kind %d", kind))
 	}
@@ -259,20 +280,20 @@ func (b *bounds) function(r *reader) {
 	b.funcs = append(b.funcs, t)
 }
 
-// segment reads an element segment of any form.
+// segment reads an element segment of the forms that need no reference types.
 func (b *bounds) segment(r *reader) {
 	form := r.u32()
-	if form > 7 {
-		r.fail(fmt.Errorf("an element segment of form %d", form))
+	if form > 2 {
+		r.fail(fmt.Errorf("an element segment of form %d, which needs a feature that this host does not compile", form))
 	}
-	if form&3 == 2 {
-		r.u32() // table
+	if form == 2 {
+		r.zero() // table
 	}
-	if form&1 == 0 {
+	if form != 1 {
 		r.constant()
 	}
-	if form&3 != 0 {
-		r.byte() // kind or type
+	if form != 0 {
+		r.zero() // the kind of elements
 	}
 	n := r.count()
 	if b.elements += uint64(n); b.elements > maxElements {
@@ -282,10 +303,6 @@ func (b *bounds) segment(r *reader) {
 		if r.err != nil {
 			return
 		}
-		if form < 4 {
-			r.u32()
-		} else {
-			r.constant()
-		}
+		r.u32()
 	}
 }

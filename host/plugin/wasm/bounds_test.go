@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/loophost/loophost/host/plugin"
+	"github.com/loophost/loophost/host/plugin/wasm/meter"
 )
 
 const u32Max = 1<<32 - 1
@@ -91,7 +93,8 @@ func bombs() map[string]struct {
 		"exports without end":          {with(secExport, appendU32(nil, u32Max)), "ends within"},
 		"element segments":             {with(secElement, appendU32(nil, u32Max)), "ends within"},
 		"elements without end":         {with(secElement, join([]byte{1, 0, 0x41, 0, 0x0b}, appendU32(nil, u32Max))), "ends within"},
-		"expressions as elements":      {with(secElement, join([]byte{1, 4, 0x41, 0, 0x0b}, appendU32(nil, u32Max))), "ends within"},
+		"expressions as elements":      {with(secElement, join([]byte{1, 4, 0x41, 0, 0x0b}, appendU32(nil, u32Max))), "feature"},
+		"blocks without end":           {tiny{call: ic(0), many: 1, manyBody: nest(0x02, 60_000, 0)}.wasm(), "blocks within"},
 		"bodies without end":           {with(secCode, appendU32(nil, u32Max)), "ends within"},
 		"data segments":                {with(secData, appendU32(nil, u32Max)), "ends within"},
 		"data without end":             {with(secData, join([]byte{1, 1}, appendU32(nil, u32Max))), "ends within"},
@@ -189,6 +192,9 @@ func TestOperatorsAreReadAsTheEngineReadsThem(t *testing.T) {
 			if err := checkBounds(secs); err != nil {
 				t.Errorf("operator % x with % x: the engine takes it, we don't: %v", op, operand, err)
 			}
+			if _, err := meter.Rewrite(wasm, meter.Options{}); err != nil {
+				t.Errorf("operator % x with % x: the engine takes it, the meter doesn't: %v", op, operand, err)
+			}
 		}
 	}
 	if taken < 300 {
@@ -233,7 +239,8 @@ func TestModulesOfToolchainsAreFarBelowTheBounds(t *testing.T) {
 	}
 }
 
-// FuzzBounds: what passes the bounds costs the engine memory in proportion to them.
+// FuzzBounds: what passes the bounds can be metered, and costs the engine memory in
+// proportion to them.
 func FuzzBounds(f *testing.F) {
 	for _, c := range bombs() {
 		if len(c.wasm) < 4096 {
@@ -248,6 +255,9 @@ func FuzzBounds(f *testing.F) {
 			return
 		}
 		bare := withoutCustom(secs)
+		if _, err := meter.Rewrite(bare, meter.Options{}); errors.Is(err, meter.ErrUnsupported) {
+			t.Errorf("it may run, but not metered: %v", err)
+		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		err = validate(t.Context(), bare)

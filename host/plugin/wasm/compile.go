@@ -15,12 +15,14 @@ import (
 
 // compile fills c. A cache entry that is damaged is thrown away and built anew, once.
 func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
-	code, err := meter.Rewrite(original, meter.Options{})
+	code, err := r.rewrite(original, meter.Options{})
 	switch {
 	case err == nil:
 		c.metered = true
 	case errors.Is(err, meter.ErrUnsupported):
-		r.log.LogAttrs(ctx, levelInfo, "module can't be metered; its time is bounded by closing on context end", attrDigest(c.digest), attrErr(err))
+		// None that passes the bounds is known; it would be one that our own pass
+		// does not know and the engine takes.
+		r.log.LogAttrs(ctx, levelWarn, "module can't be metered; its time is bounded by closing on context end", attrDigest(c.digest), attrErr(err))
 		code = original
 	default:
 		c.err = err

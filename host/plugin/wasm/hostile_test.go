@@ -22,7 +22,7 @@ func wantFault(t *testing.T, err error, kind plugin.FaultKind) *plugin.Fault {
 	return f
 }
 
-// simd is v128.const 0; drop: a module that can't be metered.
+// simd is v128.const 0; drop.
 var simd = join([]byte{0xfd, 0x0c}, make([]byte, 16), drop())
 
 func TestHostileCallsEndAsFaults(t *testing.T) {
@@ -59,13 +59,13 @@ func TestHostileCallsEndAsFaults(t *testing.T) {
 		"an error without a document":          {ic(1), plugin.FaultMalformed},
 		"an answer of zero bytes":              {join(ic(0), ic(8), callFn(fnOutputWrite), ic(0)), plugin.FaultMalformed},
 	} {
-		for mode, prefix := range map[string][]byte{"metered": nil, "closing": simd} {
+		for _, mode := range []string{"metered", "closing"} {
 			t.Run(name+", "+mode, func(t *testing.T) {
 				limits := limits
 				if c.want == plugin.FaultTimeout {
 					limits.HookTimeout = 300 * time.Millisecond
 				}
-				p, err := loadTiny(t, tiny{call: join(prefix, c.body)}, Config{Limits: limits}, Grants{}, nil)
+				p, err := loadTiny(t, tiny{call: c.body, plain: mode == "closing"}, Config{Limits: limits}, Grants{}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,8 +114,8 @@ func TestLoadRefuses(t *testing.T) {
 		"a trap in _initialize":                  {m: tiny{call: ok, init: unreachable()}, kind: plugin.FaultStart, says: "trap"},
 		"an endless start function":              {m: tiny{call: ok, start: forever(nil)}, kind: plugin.FaultStart, says: "timeout"},
 		"an endless _initialize":                 {m: tiny{call: ok, init: forever(nil)}, kind: plugin.FaultStart, says: "timeout"},
-		"an endless unmetered _initialize":       {m: tiny{call: ok, init: join(simd, forever(nil))}, kind: plugin.FaultStart, says: "timeout"},
-		"an endless unmetered start function":    {m: tiny{call: ok, start: join(simd, forever(nil))}, kind: plugin.FaultStart, says: "timeout"},
+		"an endless unmetered _initialize":       {m: tiny{call: ok, init: forever(nil), plain: true}, kind: plugin.FaultStart, says: "timeout"},
+		"an endless unmetered start function":    {m: tiny{call: ok, start: forever(nil), plain: true}, kind: plugin.FaultStart, says: "timeout"},
 		"a manifest of a later API":              {m: tiny{call: ok}, man: func(m *pluginapi.Manifest) { m.APIMin, m.APIMax = 9, 9 }, kind: plugin.FaultLoad, says: "API"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -216,7 +216,7 @@ func TestCallersAreFreeWhenTheGuestIsNot(t *testing.T) {
 }
 
 func TestUnmeteredInstancesAreUsedAgain(t *testing.T) {
-	p, err := loadTiny(t, tiny{call: join(simd, answer204())}, Config{}, Grants{}, nil)
+	p, err := loadTiny(t, tiny{call: answer204(), plain: true}, Config{}, Grants{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,8 +133,8 @@ func TestInspectTellsWhatAHostWouldRefuse(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want %q among the problems", name, in, err, c.says)
 		}
 	}
-	if in, err := Inspect(tiny{call: join(simd, ic(0))}.wasm()); err != nil || in.Metered || len(in.Problems) != 0 {
-		t.Errorf("a module with SIMD: got %+v, %v; want no problem, not metered", in, err)
+	if in, err := Inspect(tiny{call: join(simd, ic(0))}.wasm()); err != nil || !in.Metered || len(in.Problems) != 0 {
+		t.Errorf("a module with SIMD: got %+v, %v; want no problem, and metered", in, err)
 	}
 	if _, err := Inspect([]byte("\x00asm\x01\x00\x00\x00\x01")); err == nil {
 		t.Error("a module cut short was taken")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/loophost/loophost/host/plugin/wasm/meter"
 )
 
 // ErrClosed: the Runtime or the Plugin was closed.
@@ -20,6 +22,8 @@ type Runtime struct {
 	log    *slog.Logger
 	limits Limits
 	disk   *diskCache // nil: memory only
+	// rewrite is the metering pass; a test of the fallback puts one that refuses here.
+	rewrite func([]byte, meter.Options) ([]byte, error)
 
 	mu      sync.Mutex
 	closed  bool
@@ -36,7 +40,7 @@ func features() api.CoreFeatures {
 // New prepares a Runtime. It fails when the cache folder can't be made private.
 func New(_ context.Context, cfg Config) (*Runtime, error) {
 	r := &Runtime{
-		log: cfg.Logger, limits: cfg.Limits.withDefaults(),
+		log: cfg.Logger, limits: cfg.Limits.withDefaults(), rewrite: meter.Rewrite,
 		modules: map[string]*compiled{}, plugins: map[*Plugin]struct{}{},
 	}
 	if r.log == nil {

@@ -5,6 +5,7 @@ const (
 	typeI64     = 0x7e
 	typeF32     = 0x7d
 	typeF64     = 0x7c
+	typeV128    = 0x7b
 	typeFuncref = 0x70
 	typeFunc    = 0x60
 	typeEmpty   = 0x40 // of a block
@@ -31,7 +32,7 @@ func vector(r *reader, dst []byte, n, extra int, item func()) []byte {
 func valueType(r *reader) {
 	at := r.pos
 	switch t := r.u8(); t {
-	case typeI32, typeI64, typeF32, typeF64:
+	case typeI32, typeI64, typeF32, typeF64, typeV128:
 	default:
 		r.fail(ErrUnsupported, at, "value type 0x%02x", t)
 	}
@@ -175,6 +176,11 @@ func (w *rewriter) constExpr(r *reader) {
 		r.take(8)
 	case opGlobalGet:
 		r.index("global", w.globals)
+	case opVector:
+		if sub := r.u8(); sub != opV128Const && r.err == nil {
+			r.failOp(ErrUnsupported, at, opVector<<8|int(sub), "constant expression")
+		}
+		r.take(16)
 	default:
 		r.failOp(ErrUnsupported, at, int(op), "constant expression")
 	}

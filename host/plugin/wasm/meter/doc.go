@@ -67,6 +67,6 @@
 //
 // Anything the pass doesn't know yields [ErrUnsupported] with opcode and offset,
 // and the caller runs the original under the engine's own means: reference
-// types, SIMD, threads, exceptions, tail calls, several memories or tables,
+// types, threads, exceptions, tail calls, several memories or tables,
 // 64-bit memories, extended constant expressions.
 package meter

@@ -43,6 +43,7 @@ const (
 	opI64ExtendU   = 0xad // i64.extend_i32_u
 	opLastNumeric  = 0xc4 // i64.extend32_s
 	opPrefix       = 0xfc
+	opVector       = 0xfd
 
 	// Behind opPrefix.
 	opLastTruncSat = 0x07
@@ -53,4 +54,7 @@ const (
 	opTableInit    = 0x0c
 	opElemDrop     = 0x0d
 	opTableCopy    = 0x0e
+
+	// Behind opVector.
+	opV128Const = 0x0c
 )

@@ -51,13 +51,12 @@ func (b *body) operator() {
 	case opNop, opDrop, opSelect:
 	case opPrefix:
 		b.prefixed(at)
+	case opVector:
+		r.vector(at)
 	default:
 		switch {
 		case op >= opFirstLoad && op <= opLastStore:
-			if align := r.u32(); align >= 32 {
-				r.failOp(ErrUnsupported, at, int(op), "memory argument")
-			}
-			r.u32()
+			r.memoryArgument(at, int(op))
 		case op >= opFirstNumeric && op <= opLastNumeric:
 		default:
 			r.failOp(ErrUnsupported, at, int(op), "unknown operator")
@@ -105,7 +104,7 @@ func (b *body) blockType() {
 	}
 	// The types of one byte, as the negative numbers that they are here.
 	switch byte(t) & 0x7f {
-	case typeEmpty, typeI32, typeI64, typeF32, typeF64:
+	case typeEmpty, typeI32, typeI64, typeF32, typeF64, typeV128:
 		if t >= -64 {
 			return
 		}
@@ -156,5 +155,38 @@ func (b *body) prefixed(at int) {
 func (b *body) needsMemory(at int) {
 	if b.w.memories == 0 {
 		b.in.fail(ErrMalformed, at, "no memory to work on")
+	}
+}
+
+// memoryArgument reads alignment and offset of a load or store.
+func (r *reader) memoryArgument(at, opcode int) {
+	if align := r.u32(); align >= 32 {
+		r.failOp(ErrUnsupported, at, opcode, "memory argument")
+	}
+	r.u32()
+}
+
+// vector reads the rest of an operator that starts with opVector; the work of none
+// of them depends on an operand. Only the shortest form of its number is taken,
+// since not every engine reads the others alike.
+func (r *reader) vector(at int) {
+	op := r.u8()
+	opcode := opVector<<8 | int(op)
+	if op >= 0x80 {
+		if high := r.u8(); high != 1 && r.err == nil {
+			r.failOp(ErrUnsupported, at, opcode, "unknown operator")
+		}
+		return
+	}
+	switch {
+	case op <= 0x0b, op == 0x5c, op == 0x5d: // loads and stores
+		r.memoryArgument(at, opcode)
+	case op == opV128Const, op == 0x0d: // i8x16.shuffle
+		r.take(16)
+	case op >= 0x15 && op <= 0x22: // of one lane
+		r.u8()
+	case op >= 0x54 && op <= 0x5b: // loads and stores of one lane
+		r.memoryArgument(at, opcode)
+		r.u8()
 	}
 }

@@ -62,7 +62,9 @@ func TestModulesThatAreRefused(t *testing.T) {
 
 		{"reference types", one(op(0xd0, 0x70, drop)), meter.ErrUnsupported},
 		{"table.grow", one(op(0xfc, 15, 0)), meter.ErrUnsupported},
-		{"vectors", one(op(0xfd, 12)), meter.ErrUnsupported},
+		{"a vector operator in a long form", one(op(0xfd, 0x8c, 0x80, 0x00)), meter.ErrUnsupported},
+		{"a vector constant cut short", one(op(0xfd, 12)), meter.ErrMalformed},
+		{"relaxed vectors", one(op(0xfd, 0x80, 0x02)), meter.ErrUnsupported},
 		{"atomics", one(op(0xfe, 0, 2, 0)), meter.ErrUnsupported},
 		{"tail calls", one(op(0x12, 0)), meter.ErrUnsupported},
 		{"exceptions", one(op(0x06, void)), meter.ErrUnsupported},
@@ -87,16 +89,16 @@ func TestModulesThatAreRefused(t *testing.T) {
 }
 
 func TestAnUnknownOperatorIsNamedWithItsPlace(t *testing.T) {
-	wasm := module(section(1, funcType(nil, nil)), section(3, op(0)), section(10, body(op(nop, 0xfd, 12))))
+	wasm := module(section(1, funcType(nil, nil)), section(3, op(0)), section(10, body(op(nop, 0xfe, 12))))
 	_, err := meter.Rewrite(wasm, meter.Options{})
 	var e *meter.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want *meter.Error", err)
 	}
-	if want := bytes.IndexByte(wasm, 0xfd); e.Opcode != 0xfd || e.Offset != want {
-		t.Errorf("got opcode %#x at %d, want 0xfd at %d", e.Opcode, e.Offset, want)
+	if want := bytes.IndexByte(wasm, 0xfe); e.Opcode != 0xfe || e.Offset != want {
+		t.Errorf("got opcode %#x at %d, want 0xfe at %d", e.Opcode, e.Offset, want)
 	}
-	if got := err.Error(); !strings.Contains(got, "0xfd") {
+	if got := err.Error(); !strings.Contains(got, "0xfe") {
 		t.Errorf("got %q, want the opcode in it", got)
 	}
 }

@@ -27,9 +27,51 @@ type script struct {
 		Filename string
 		Action   struct {
 			Type, Field, Module string
-			Args                []struct{ Type, Value string }
+			Args                []argument
 		}
 	}
+}
+
+// argument is a value of a call; that of a vector is a list of lanes.
+type argument struct {
+	Type     string
+	LaneType string `json:"lane_type"`
+	Value    json.RawMessage
+}
+
+// words are the argument as the engine takes it.
+func (a argument) words(t *testing.T) []uint64 {
+	t.Helper()
+	if a.Type != "v128" {
+		var text string
+		if err := json.Unmarshal(a.Value, &text); err != nil {
+			t.Fatal(err)
+		}
+		return []uint64{number(t, text)}
+	}
+	var lanes []string
+	if err := json.Unmarshal(a.Value, &lanes); err != nil {
+		t.Fatal(err)
+	}
+	words := make([]uint64, 2)
+	bits := 128 / len(lanes)
+	for i, lane := range lanes {
+		words[i*bits/64] |= number(t, lane) & (1<<bits - 1) << (i * bits % 64)
+	}
+	return words
+}
+
+// number is the value of one that may be negative; it is 0 for one that is none.
+func number(t *testing.T, text string) uint64 {
+	t.Helper()
+	v, err := strconv.ParseUint(text, 10, 64)
+	if signed, negative := strconv.ParseInt(text, 10, 64); err != nil && negative == nil {
+		return uint64(signed)
+	}
+	if err != nil && !strings.HasPrefix(text, "nan") {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // scripts are those about what the pass touches: control flow, calls, indexes,
@@ -39,7 +81,10 @@ var scripts = strings.Fields(`
 	forward func func_ptrs global i64 if imports int_exprs labels left-to-right local_get local_set
 	local_tee loop memory memory_copy memory_fill memory_grow memory_init memory_size memory_trap nop
 	return select stack start switch table_copy table_init token traps type unreachable
-	unreached-invalid unwind`)
+	unreached-invalid unwind
+	simd_address simd_align simd_bitwise simd_const simd_conversions simd_i8x16_arith simd_i64x2_arith2
+	simd_lane simd_linking simd_load simd_load16_lane simd_load8_lane simd_load_extend simd_load_splat
+	simd_load_zero simd_select simd_splat simd_store simd_store32_lane simd_store64_lane`)
 
 func TestModulesOfTheSpecificationBehaveTheSameWhenMetered(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
@@ -140,11 +185,7 @@ func runScript(t *testing.T, root string, s script) (n specCounts) {
 		}
 		var args []uint64
 		for _, a := range c.Action.Args {
-			v, err := strconv.ParseUint(a.Value, 10, 64)
-			if err != nil && !strings.HasPrefix(a.Value, "nan") {
-				t.Fatalf("line %d: %v", c.Line, err)
-			}
-			args = append(args, v)
+			args = append(args, a.words(t)...)
 		}
 		want, errA := plain.ExportedFunction(c.Action.Field).Call(ctx, args...)
 		got, errB := metered.ExportedFunction(c.Action.Field).Call(ctx, args...)
