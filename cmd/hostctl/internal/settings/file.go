@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 )
@@ -69,10 +70,17 @@ func ReadFile(path string, must bool) (*File, error) {
 }
 
 // Parse reads the content of a project's file strictly: an unknown or repeated
-// key is an error with its line.
+// key, a second document and what only serves to make a file swell are errors
+// with their line.
 func Parse(path string, data []byte) (*File, error) {
 	f := &File{path: path}
-	err := yaml.UnmarshalWithOptions(data, f, yaml.Strict())
+	body, bad, err := document(data)
+	if bad != nil {
+		return nil, exit.Usagef("config file %s: %s", placeOf(path, bad.at), bad.text)
+	}
+	if err == nil && body != nil {
+		err = yaml.NodeToValue(body, f, yaml.Strict())
+	}
 	if err == nil || errors.Is(err, io.EOF) {
 		return f, nil
 	}
@@ -80,16 +88,21 @@ func Parse(path string, data []byte) (*File, error) {
 	if !errors.As(err, &at) {
 		return nil, exit.Usagef("config file %s: %w", path, err)
 	}
-	where := path
-	if tok := at.GetToken(); tok != nil && tok.Position != nil {
-		where = fmt.Sprintf("%s:%d", path, tok.Position.Line)
-	}
+	where := placeOf(path, at.GetToken())
 	text := at.GetMessage()
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) && unknown.Token != nil {
 		text = fmt.Sprintf("unknown key %q; the keys are those of hostctl run's flags that a project may set", unknown.Token.Value)
 	}
 	return nil, &exit.UsageError{Text: fmt.Sprintf("config file %s: %s", where, text), Err: err}
+}
+
+// placeOf is path with the line of a token, where that is known.
+func placeOf(path string, t *token.Token) string {
+	if t == nil || t.Position == nil {
+		return path
+	}
+	return fmt.Sprintf("%s:%d", path, t.Position.Line)
 }
 
 // Path is the file's path for people; "" where there is none.
