@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/loophost/loophost/backends/fs/internal/disk"
 	"github.com/loophost/loophost/backends/fs/internal/format"
 	"github.com/loophost/loophost/host/store"
 )
@@ -99,7 +98,13 @@ func (r *record) extend(end int64) error {
 		ahead = stepShared
 	}
 	want := (end/ahead + 1) * ahead
-	_, err = r.journal.WriteAt(filler(want-size), size)
+	blank := r.s.blank()
+	if n := want - size; n <= int64(len(blank)) {
+		blank = blank[:n]
+	} else {
+		blank = filler(n)
+	}
+	_, err = r.journal.WriteAt(blank, size)
 	if err != nil {
 		// The disk may have room for this frame still.
 		if _, again := r.journal.WriteAt(filler(end+1-size), size); again != nil {
@@ -130,7 +135,7 @@ func (r *record) setAside() error {
 		return err
 	}
 	name := fmt.Sprintf("%s%d-%s", tornPrefix, t.from, id)
-	if err := disk.WriteAtomic(r.dir, name, b); err != nil {
+	if err := r.dir.WriteAtomic(name, b); err != nil {
 		return err
 	}
 	r.s.log.Warn("a torn write was set aside", "kind", r.key.Kind, "id", r.key.ID, "file", name, "offset", t.from, "bytes", len(b))

@@ -67,7 +67,7 @@ func (r *record) openLock() error {
 	if r.writes {
 		flags = os.O_RDWR | os.O_CREATE
 	}
-	f, err := r.dir.OpenFile(lockName(n), flags, 0o600)
+	f, err := r.dir.OpenFile(lockName(n), flags)
 	if errors.Is(err, fs.ErrNotExist) && r.exists(journalName(n)) {
 		r.number = n // somebody removed the lock file; a reader can do without
 		return nil
@@ -81,7 +81,7 @@ func (r *record) openLock() error {
 	if r.lockInfo, err = f.Stat(); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	r.lock, r.number = f, n
+	r.lock, r.number = f.File, n
 	return nil
 }
 
@@ -125,14 +125,7 @@ func (r *record) newest() (uint64, error) {
 }
 
 // names lists the record's folder.
-func (r *record) names() ([]string, error) {
-	d, err := r.dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	names, err := d.Readdirnames(-1)
-	return names, errors.Join(err, d.Close())
-}
+func (r *record) names() ([]string, error) { return r.dir.Names(".") }
 
 // exists answers false only when the name is surely not there.
 func (r *record) exists(name string) bool {
@@ -148,17 +141,22 @@ func (r *record) passed() bool { return r.exists(lockName(r.number+1)) || !r.sam
 func (r *record) take(ctx context.Context, wait time.Duration, pass bool) error {
 	pause := 50 * time.Microsecond
 	var since time.Time
+	stale := false
 	for held := uint64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.openLock(); err != nil {
-			return err
+		// What is open is usually still the newest; passed tells, once it is held.
+		if r.lock == nil || stale {
+			if err := r.openLock(); err != nil {
+				return err
+			}
 		}
 		ok, err := disk.TryLock(r.lock)
 		if err != nil {
 			return err
 		}
+		stale = true
 		if ok {
 			if !r.passed() {
 				return nil
@@ -192,11 +190,11 @@ var errHeld = errors.New("another process holds the record's commit lock")
 // goPast makes the next lock file.
 func (r *record) goPast() error {
 	r.s.log.Warn("going past a process that does not give the commit lock back", "kind", r.key.Kind, "id", r.key.ID, "lock", lockName(r.number))
-	f, err := r.dir.OpenFile(lockName(r.number+1), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := r.dir.OpenFile(lockName(r.number+1), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), disk.SyncDir(r.dir))
+	return errors.Join(f.Close(), r.dir.Sync("."))
 }
 
 func (r *record) give() {
@@ -219,7 +217,7 @@ func (r *record) copyJournal() error {
 	}
 	from, to := r.of, r.number
 	tmp := disk.TempPrefix + journalName(to)
-	f, err := r.dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := r.dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
@@ -239,7 +237,7 @@ func (r *record) copyJournal() error {
 		err = r.dir.Rename(tmp, journalName(to))
 	}
 	if err == nil {
-		err = disk.SyncDir(r.dir)
+		err = r.dir.Sync(".")
 	}
 	if err != nil {
 		return err

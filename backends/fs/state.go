@@ -10,7 +10,7 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// rememberedCommits is how many commit ids a record keeps in memory (S-3).
+// rememberedCommits is how many commit ids a record keeps in memory at least (S-3).
 const rememberedCommits = 4 * store.MinRememberedCommits
 
 // state is a record as its frames say it is, up to end.
@@ -192,11 +192,13 @@ func contentHash(c store.Commit) string {
 	return hex.EncodeToString(h[:])
 }
 
+// latest forgets the oldest in one go once there are twice as many as are
+// remembered, so that it copies rarely.
 func latest[T any](s []T) []T {
-	if len(s) > rememberedCommits {
-		return append(make([]T, 0, 2*rememberedCommits), s[len(s)-rememberedCommits:]...)
+	if len(s) < 2*rememberedCommits {
+		return s
 	}
-	return s
+	return append(make([]T, 0, 2*rememberedCommits), s[len(s)-rememberedCommits:]...)
 }
 
 // parts is a commit's payload in the order of its lines.

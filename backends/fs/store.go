@@ -38,14 +38,15 @@ type Config struct {
 // Store is an open store. It implements store.Store, store.SignalWatcher and
 // store.Checker. Make one with Open.
 type Store struct {
-	root *os.Root
+	root *disk.Dir
 	desc store.Description
 	log  *slog.Logger
 	now  func() time.Time
 	host string
 	wrap func(disk.File) disk.File // tests put failing files in
 
-	ahead int64 // space written ahead of the frames of a record with an owner
+	ahead int64         // space written ahead of the frames of a record with an owner
+	blank func() []byte // step bytes of filler, made once; nobody changes them
 
 	mu      sync.Mutex
 	records map[store.Key]*record
@@ -63,7 +64,10 @@ var (
 // Open opens the store in c.Dir. Errors: ErrUnsupported (the system has no
 // usable locks, or the filesystem can't be trusted and c.Insist is not set),
 // ErrUnavailable (the folder can't be used; the cause names it).
-func Open(c Config) (*Store, error) {
+func Open(c Config) (*Store, error) { return open(c, nil) }
+
+// open is Open; rec, if not nil, hears of every change on the disk.
+func open(c Config, rec disk.Recorder) (*Store, error) {
 	const op = "open"
 	if !disk.Supported {
 		return nil, &store.Error{Op: op, Kind: store.ErrUnsupported, Detail: "the filesystem store needs the file locks of a Unix system"}
@@ -77,10 +81,10 @@ func Open(c Config) (*Store, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := disk.MakeAll(c.Dir, rec); err != nil {
 		return nil, &store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be made or is no folder", Err: err}
 	}
-	root, err := os.OpenRoot(c.Dir)
+	root, err := disk.OpenDir(c.Dir, rec)
 	if err != nil {
 		return nil, &store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be opened", Err: err}
 	}
@@ -103,6 +107,7 @@ func Open(c Config) (*Store, error) {
 	return &Store{
 		root: root, log: c.Logger, now: c.Clock, host: host,
 		wrap: func(f disk.File) disk.File { return f }, ahead: step,
+		blank: sync.OnceValue(func() []byte { return filler(step) }),
 		desc: store.Description{
 			Name: "fs", Version: "1", Location: dir, Durability: store.Durability{Level: level}, Probe: how,
 			Capabilities: []string{"watch", "check", "processes", "liveness"},
@@ -133,7 +138,7 @@ func promise(m disk.Medium, insist bool) (store.Level, string, error) {
 }
 
 // probe says what the folder lies on, after trying there what the store needs.
-func probe(root *os.Root) (m disk.Medium, err error) {
+func probe(root *disk.Dir) (m disk.Medium, err error) {
 	d, err := root.Open(".")
 	if err != nil {
 		return m, err
@@ -145,23 +150,23 @@ func probe(root *os.Root) (m disk.Medium, err error) {
 	return m, tryLocks(root)
 }
 
-func tryLocks(root *os.Root) (err error) {
+func tryLocks(root *disk.Dir) (err error) {
 	name := fmt.Sprintf("%sprobe-%d-%d", disk.TempPrefix, os.Getpid(), time.Now().UnixNano())
-	a, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	a, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close(), root.Remove(name)) }()
-	b, err := root.OpenFile(name, os.O_RDWR, 0)
+	b, err := root.OpenFile(name, os.O_RDWR)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	first, err := disk.TryLock(a)
+	first, err := disk.TryLock(a.File)
 	if err != nil {
 		return err
 	}
-	second, err := disk.TryLock(b)
+	second, err := disk.TryLock(b.File)
 	if err != nil {
 		return err
 	}
@@ -171,7 +176,7 @@ func tryLocks(root *os.Root) (err error) {
 	if _, err := a.Write([]byte{format.Filler}); err != nil {
 		return err
 	}
-	return disk.OSFile{File: a}.Flush()
+	return a.Flush()
 }
 
 // Describe says what the store promises.

@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/loophost/loophost/host/store"
 )
@@ -42,7 +43,7 @@ func Encode(h *Header, m Meta, parts ...[]byte) ([]byte, error) {
 	size := LineLen + 512
 	for i, p := range parts {
 		letters[i] = 'b'
-		if utf8.Valid(p) && json.Valid(p) && bytes.IndexByte(p, Filler) < 0 {
+		if bytes.IndexByte(p, Filler) < 0 && isJSON(p) {
 			letters[i] = 'j'
 			size += len(p) + 1
 			continue
@@ -74,6 +75,9 @@ func Encode(h *Header, m Meta, parts ...[]byte) ([]byte, error) {
 	h.AppendTo(buf[:0])
 	return buf, nil
 }
+
+// isJSON reports whether p is one JSON value in valid UTF-8, as jq reads it.
+func isJSON(p []byte) bool { return jsontext.Value(p).IsValid(jsontext.AllowDuplicateNames(true)) }
 
 // DecodeBody decodes the lines behind a header. JSON parts alias b.
 func DecodeBody(b []byte) (Meta, [][]byte, error) {
