@@ -20,7 +20,8 @@ type attack struct {
 	// outlast the test; nil: the same.
 	unmetered []byte
 	imports   []tinyImport
-	pages     int // of the memory limit; 0: 1,024
+	pages     int  // of the memory limit; 0: attackPages
+	slow      bool // it takes much of the host's time for what it is
 	grants    Grants
 	want      plugin.FaultKind // "": the call is answered
 	// outlasts says that the guest goes on after its deadline where it isn't metered.
@@ -29,7 +30,11 @@ type attack struct {
 	closing  string // the same, where it isn't metered; "": no difference
 }
 
-const attackLimit = 200 * time.Millisecond
+const (
+	attackLimit = 200 * time.Millisecond
+	// attackPages is about the default limit, and a size that no other mapping has.
+	attackPages = 1027
+)
 
 // tree calls itself twice for each level: 2^depth calls without a loop.
 func tree(depth int32) []byte {
@@ -92,7 +97,7 @@ func attacks() []attack {
 			ends: "fuel", closing: "the guest itself; the caller is freed, the instance given up",
 		},
 		{
-			name: "40 fills of 1 GiB of memory, without a loop", body: fills(16_384, 40), unmetered: fills(1024, 120), pages: 16_384, want: plugin.FaultTimeout, outlasts: true,
+			name: "40 fills of 1 GiB of memory, without a loop", body: fills(16_384, 40), unmetered: fills(attackPages, 120), pages: 16_384, want: plugin.FaultTimeout, outlasts: true,
 			ends: "fuel, a mebibyte at a time", closing: "the guest itself; the caller is freed, the instance given up",
 		},
 		{
@@ -100,7 +105,7 @@ func attacks() []attack {
 			ends: "fuel", closing: soft,
 		},
 		{
-			name: "memory grown to the limit and touched, then a trap", body: join(fills(1024, 1), drop(), ic(1), growMemory(), drop(), unreachable()), want: plugin.FaultMemory,
+			name: "memory grown to the limit and touched, then a trap", body: join(fills(attackPages, 1), drop(), ic(1), growMemory(), drop(), unreachable()), want: plugin.FaultMemory, slow: true,
 			ends: "the limit: memory.grow answers -1, and the trap after it is told as memory",
 		},
 		{
@@ -108,7 +113,7 @@ func attacks() []attack {
 			ends: "the limit, then fuel", closing: "the limit, then " + soft,
 		},
 		{
-			name: "100 MB of output", body: join(forever(join(ic(0), page, callFn(fnOutputWrite))), ic(0)), want: plugin.FaultOutput,
+			name: "100 MB of output", body: join(forever(join(ic(0), page, callFn(fnOutputWrite))), ic(0)), want: plugin.FaultOutput, slow: true,
 			ends: "the limit of output",
 		},
 		{
@@ -128,7 +133,7 @@ func attacks() []attack {
 			ends: "the engine",
 		},
 		{
-			name: "recursion without end", body: join(ic(1), get(1), callFn(fnSelf)), want: plugin.FaultTrap,
+			name: "recursion without end", body: join(ic(1), get(1), callFn(fnSelf)), want: plugin.FaultTrap, slow: true,
 			ends: "the engine's stack limit of 50 MB",
 		},
 		{
@@ -203,7 +208,7 @@ func (a attack) module(metered bool) tiny {
 
 func (a attack) load(t testing.TB, metered bool, change func(*pluginapi.Manifest)) *Plugin {
 	t.Helper()
-	limits := Limits{HookTimeout: time.Minute, MemoryPages: max(a.pages, 1024)}
+	limits := Limits{HookTimeout: time.Minute, MemoryPages: max(a.pages, attackPages)}
 	if a.want == plugin.FaultTimeout {
 		limits.HookTimeout = attackLimit
 	}

@@ -120,3 +120,34 @@ func readStart() []byte {
 	}
 	return join(body, ic(0), ic(int32(len(result))), callFn(fnOutputWrite), ic(0))
 }
+
+// BenchmarkFreed measures how long after its deadline a caller is free, for each
+// attack that has to be ended by the deadline; "late-ms" is the mean and
+// "most-late-ms" the worst. At most 50 ms are promised.
+func BenchmarkFreed(b *testing.B) {
+	for _, a := range attacks() {
+		if a.want != plugin.FaultTimeout {
+			continue
+		}
+		for _, mode := range modes {
+			if a.outlasts && !mode.metered {
+				continue // no module that may run gets there; see docs/SANDBOX.md
+			}
+			b.Run(a.name+", "+mode.name, func(b *testing.B) {
+				p := a.load(b, mode.metered, nil)
+				var sum, worst time.Duration
+				n := 0
+				for b.Loop() {
+					start := time.Now()
+					if _, err := hook(b.Context(), p, "", ""); err == nil {
+						b.Fatal("no fault")
+					}
+					late := time.Since(start) - attackLimit
+					sum, worst, n = sum+late, max(worst, late), n+1
+				}
+				b.ReportMetric(sum.Seconds()*1000/float64(n), "late-ms")
+				b.ReportMetric(worst.Seconds()*1000, "most-late-ms")
+			})
+		}
+	}
+}

@@ -3,6 +3,7 @@ package wasm
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,8 +55,7 @@ func reserved(t testing.TB, pages uint64) (n int) {
 }
 
 func TestAStartThatFailsGivesItsMemoryBack(t *testing.T) {
-	// 1,027 pages: a size that nothing else has.
-	limits := Limits{MemoryPages: 1027, StartTimeout: 100 * time.Millisecond}
+	limits := Limits{MemoryPages: attackPages, StartTimeout: 100 * time.Millisecond}
 	exit := swapImport(0, tinyImport{wasiModule, "proc_exit", 1, false})
 	for name, m := range map[string]tiny{
 		"a trap in the start function":    {call: ic(0), start: unreachable()},
@@ -78,7 +78,7 @@ func TestAStartThatFailsGivesItsMemoryBack(t *testing.T) {
 			if err := r.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if n := reserved(t, 1027); n != 0 {
+			if n := reserved(t, attackPages); n != 0 {
 				t.Errorf("%d of 3 memories are still there", n)
 			}
 		})
@@ -87,13 +87,51 @@ func TestAStartThatFailsGivesItsMemoryBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := reserved(t, 1027); n != 1 {
+	if n := reserved(t, attackPages); n != 1 {
 		t.Errorf("one warm instance has %d memories: the test counts wrongly", n)
 	}
 	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := reserved(t, 1027); n != 0 {
+	if n := reserved(t, attackPages); n != 0 {
 		t.Errorf("%d memories are left of a closed plugin", n)
+	}
+}
+
+// TestMemoryComesBack makes 200 hostile calls and looks at what the process keeps.
+func TestMemoryComesBack(t *testing.T) {
+	var plugins, slow []*Plugin
+	for _, a := range attacks() {
+		switch {
+		case a.want == "" || a.want == plugin.FaultTimeout: // those would take a minute
+		case a.slow:
+			slow = append(slow, a.load(t, true, nil))
+		default:
+			plugins = append(plugins, a.load(t, true, nil))
+		}
+	}
+	before := process(t, "VmRSS")
+	for i := range 200 {
+		p := plugins[i%len(plugins)]
+		if i%20 == 0 {
+			p = slow[i/20%len(slow)]
+		}
+		if _, err := hook(t.Context(), p, "", ""); err == nil {
+			t.Fatal("no fault")
+		}
+	}
+	for _, p := range append(plugins, slow...) {
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	debug.FreeOSMemory()
+	after := process(t, "VmRSS")
+	t.Logf("%d MiB are resident, before it were %d MiB", after>>20, before>>20)
+	if after-before > 64<<20 {
+		t.Errorf("%d MiB more are resident after 200 hostile calls", (after-before)>>20)
+	}
+	if n := reserved(t, attackPages); n != 0 {
+		t.Errorf("%d memories of guests are still there", n)
 	}
 }
