@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/loophost/loophost/backends/fs/internal/disk"
@@ -82,19 +83,26 @@ func open(c Config, rec disk.Recorder) (*Store, error) {
 		c.Clock = time.Now
 	}
 	if err := disk.MakeAll(c.Dir, rec); err != nil {
-		return nil, &store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be made or is no folder", Err: err}
+		detail := "the store's folder can't be made or is no folder"
+		if info, lerr := os.Lstat(c.Dir); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			detail = "the store's folder is a symbolic link that leads to no folder"
+		}
+		return nil, &store.Error{Op: op, Kind: store.ErrUnavailable, Detail: detail, Err: err}
 	}
 	root, err := disk.OpenDir(c.Dir, rec)
 	if err != nil {
 		return nil, &store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be opened", Err: err}
 	}
-	m, err := probe(root)
+	m, err := medium(root)
 	if err != nil {
 		return nil, errors.Join(&store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be used", Err: err}, root.Close())
 	}
 	level, how, err := promise(m, c.Insist)
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
+	}
+	if err := try(root); err != nil {
+		return nil, errors.Join(&store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be used", Err: err}, root.Close())
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -137,17 +145,25 @@ func promise(m disk.Medium, insist bool) (store.Level, string, error) {
 	}
 }
 
-// probe says what the folder lies on, after trying there what the store needs.
-func probe(root *disk.Dir) (m disk.Medium, err error) {
+// medium says what the folder lies on.
+func medium(root *disk.Dir) (m disk.Medium, err error) {
 	d, err := root.Open(".")
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if m, err = disk.MediumOf(d); err != nil {
-		return m, err
+	return disk.MediumOf(d)
+}
+
+// try does in the folder what the store needs there. A full disk passes: what is
+// stored can still be read.
+func try(root *disk.Dir) error { return passFull(tryLocks(root)) }
+
+func passFull(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil
 	}
-	return m, tryLocks(root)
+	return err
 }
 
 func tryLocks(root *disk.Dir) (err error) {
