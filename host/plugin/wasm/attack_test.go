@@ -3,6 +3,7 @@ package wasm
 import (
 	"encoding/binary"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ type attack struct {
 	want      plugin.FaultKind // "": the call is answered
 	// outlasts says that the guest goes on after its deadline where it isn't metered.
 	outlasts bool
+	sees     string // what the operator sees of it: the start of the fault, behind the plugin's name
 	ends     string // what ends it
 	closing  string // the same, where it isn't metered; "": no difference
 }
@@ -86,86 +88,107 @@ func attacks() []attack {
 	return []attack{
 		{
 			name: "an endless loop", body: join(forever(nil), ic(0)), want: plugin.FaultTimeout,
+			sees: "timeout: it did not answer in time",
 			ends: "fuel", closing: soft,
 		},
 		{
 			name: "a tree of calls without a loop", body: tree(60), unmetered: tree(27), want: plugin.FaultTimeout, outlasts: true,
+			sees: "timeout: it did not answer in time",
 			ends: "fuel", closing: "the guest itself; the caller is freed, the instance given up",
 		},
 		{
 			name: "the same with vector operators", body: join(simd, tree(60)), unmetered: join(simd, tree(27)), want: plugin.FaultTimeout, outlasts: true,
+			sees: "timeout: it did not answer in time",
 			ends: "fuel", closing: "the guest itself; the caller is freed, the instance given up",
 		},
 		{
 			name: "40 fills of 1 GiB of memory, without a loop", body: fills(16_384, 40), unmetered: fills(attackPages, 120), pages: 16_384, want: plugin.FaultTimeout, outlasts: true,
+			sees: "timeout: it did not answer in time",
 			ends: "fuel, a mebibyte at a time", closing: "the guest itself; the caller is freed, the instance given up",
 		},
 		{
 			name: "an endless loop of memory.fill", body: join(forever(join(ic(0), ic(0), page, []byte{0xfc, 0x0b, 0})), ic(0)), want: plugin.FaultTimeout,
+			sees: "timeout: it did not answer in time",
 			ends: "fuel", closing: soft,
 		},
 		{
 			name: "memory grown to the limit and touched, then a trap", body: join(fills(attackPages, 1), drop(), ic(1), growMemory(), drop(), unreachable()), want: plugin.FaultMemory, slow: true,
+			sees: "memory: its memory may not grow over the limit",
 			ends: "the limit: memory.grow answers -1, and the trap after it is told as memory",
 		},
 		{
 			name: "memory grown page by page without end", body: join(forever(join(ic(1), growMemory(), drop())), ic(0)), want: plugin.FaultTimeout,
+			sees: "timeout: it did not answer in time",
 			ends: "the limit, then fuel", closing: "the limit, then " + soft,
 		},
 		{
 			name: "100 MB of output", body: join(forever(join(ic(0), page, callFn(fnOutputWrite))), ic(0)), want: plugin.FaultOutput, slow: true,
+			sees: "output: output over its limit of 16777216 bytes",
 			ends: "the limit of output",
 		},
 		{
 			name: "an error document without end", body: join(forever(join(ic(0), ic(4096), callFn(fnErrorWrite))), ic(1)), want: plugin.FaultOutput,
+			sees: "output: error document over its limit of 65536 bytes",
 			ends: "the limit of error documents",
 		},
 		{
 			name: "a flood of log lines", body: join(forever(join(ic(1), ic(0), ic(100), callFn(fnLog))), ic(0)), want: plugin.FaultOutput,
+			sees: "output: log over its limit of 65536 bytes",
 			ends: "the limit of logs; an empty line costs 16 bytes of it",
 		},
 		{
 			name: "a flood of host calls", body: join(forever(join(ic(1), ic(0), ic(0), callFn(fnHostCall), drop())), ic(0)), want: plugin.FaultHostCalls,
+			sees: "host_calls: more than 1000 host calls in one call",
 			ends: "the limit of host calls",
 		},
 		{
 			name: "a trap", body: unreachable(), want: plugin.FaultTrap,
+			sees: "trap: wasm error: unreachable",
 			ends: "the engine",
 		},
 		{
 			name: "recursion without end", body: join(ic(1), get(1), callFn(fnSelf)), want: plugin.FaultTrap, slow: true,
+			sees: "trap: stack overflow",
 			ends: "the engine's stack limit of 50 MB",
 		},
 		{
 			name: "a pointer outside of its memory", body: join(ic(-8), ic(16), callFn(fnOutputWrite), ic(0)), want: plugin.FaultTrap,
+			sees: "trap: output_write: the range of 16 bytes at 4294967288 is not within its memory of 65536 bytes",
 			ends: "the check of every range",
 		},
 		{
 			name: "a WASI count that overflows", body: join(ic(0), ic(0), ic(0x10000000), ic(0), callFn(0)), imports: poll, want: plugin.FaultTrap,
+			sees: "trap: runtime error: index out of range",
 			ends: "the engine: the host function fails, not the host",
 		},
 		{
 			name: "sleep of an hour, clock granted", body: sleepOneHour(), imports: poll, grants: Grants{Clock: true}, want: plugin.FaultTimeout,
+			sees: "timeout: it did not answer in time",
 			ends: "the deadline ends the sleep",
 		},
 		{
 			name: "sleep without end, no clock granted", body: join(forever(join(sleepOneHour(), drop())), ic(0)), imports: poll, want: plugin.FaultTimeout,
+			sees: "timeout: it did not answer in time",
 			ends: "fuel: its clock stands still and sleep takes no time", closing: soft,
 		},
 		{
 			name: "random numbers without end", body: join(forever(join(ic(0), page, callFn(0), drop())), ic(0)), imports: random, grants: Grants{Random: true}, want: plugin.FaultTimeout,
+			sees: "timeout: it did not answer in time",
 			ends: "fuel; a request is served 64 KiB at a time", closing: soft,
 		},
 		{
 			name: "a host call that was not granted", body: denied(), want: "",
+			sees: "nothing; the guest gets the status of a denied call",
 			ends: "the guest is told that it is denied; nothing happens",
 		},
 		{
 			name: "an operation its manifest promises and it does not know", body: ic(2), want: plugin.FaultMalformed,
+			sees: "malformed: it does not know the operation hook, which its manifest promises",
 			ends: "the contract",
 		},
 		{
 			name: "an answer that is not the document asked for", body: join(write(`{"note":"x"}`), ic(0)), want: plugin.FaultMalformed,
+			sees: "malformed: decision:",
 			ends: "strict decoding",
 		},
 	}
@@ -251,6 +274,9 @@ func TestAttacks(t *testing.T) {
 						continue
 					}
 					f := wantFault(t, err, a.want)
+					if want := "plugin guest: " + a.sees; !strings.HasPrefix(f.Error(), want) {
+						t.Errorf("the operator sees %q, want it to start with %q", f.Error(), want)
+					}
 					if a.want == plugin.FaultTimeout {
 						// The promise is 50 ms; a machine that runs other tests may wake us later.
 						t.Logf("free %v after the deadline: %v", (took - attackLimit).Round(time.Microsecond), f)
