@@ -21,13 +21,31 @@ type Side func(steps int) error
 // Against measures ours beside floor. One iteration of the benchmark is one turn
 // of steps steps on each side, so -benchtime 15x means fifteen turns. It reports
 // x-floor (below 1 is faster than the floor), µs/step and floor-µs/step (medians),
-// and procs (GOMAXPROCS), and gives the median time of one of our steps.
-func Against(b *testing.B, steps int, ours, floor Side) time.Duration {
+// and procs (GOMAXPROCS).
+func Against(b *testing.B, steps int, ours, floor Side) {
 	b.Helper()
+	Turns(b, steps, nil, ours, floor)
+}
+
+// Turns is Against with a function that prepares each turn, in time that is not
+// counted. nil: nothing is to be prepared.
+func Turns(b *testing.B, steps int, prepare func() error, ours, floor Side) {
+	b.Helper()
+	ready := func() {
+		b.Helper()
+		if prepare == nil {
+			return
+		}
+		if err := prepare(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ready()
 	timed(b, max(1, steps/10), ours) // what happens once is not the question
 	timed(b, max(1, steps/10), floor)
 	var mine, theirs, ratios []float64
 	for turn := 0; b.Loop(); turn++ {
+		ready()
 		var o, f time.Duration
 		if turn%2 == 0 {
 			o = timed(b, steps, ours)
@@ -44,7 +62,6 @@ func Against(b *testing.B, steps int, ours, floor Side) time.Duration {
 	b.ReportMetric(Median(mine), "µs/step")
 	b.ReportMetric(Median(theirs), "floor-µs/step")
 	b.ReportMetric(float64(runtime.GOMAXPROCS(0)), "procs")
-	return time.Duration(Median(mine) * float64(time.Microsecond))
 }
 
 func perStep(d time.Duration, steps int) float64 {
