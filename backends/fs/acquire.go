@@ -173,11 +173,11 @@ func (r *record) lockOwner(f store.Fence) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := r.dir.OpenFile(ownerName(f), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := r.dir.OpenFile(ownerName(f), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, err
 	}
-	ok, err := disk.TryLock(file)
+	ok, err := disk.TryLock(file.File)
 	if err == nil && !ok {
 		err = errHeld
 	}
@@ -187,7 +187,7 @@ func (r *record) lockOwner(f store.Fence) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), r.dir.Remove(ownerName(f)))
 	}
-	return file, nil
+	return file.File, nil
 }
 
 // dropMark takes the mark of a clean release away before the journal changes.
@@ -199,7 +199,7 @@ func (r *record) dropMark() error {
 	if err != nil {
 		return err
 	}
-	return disk.SyncDir(r.dir)
+	return r.dir.Sync(".")
 }
 
 // tidy removes what runs before this one left behind.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 
-	"github.com/loophost/loophost/backends/fs/internal/disk"
 	"github.com/loophost/loophost/backends/fs/internal/format"
 	"github.com/loophost/loophost/host/store"
 )
@@ -71,11 +69,11 @@ func (r *record) make(c store.Commit) (store.Ack, error) {
 		b = append(b, filler(stepShared)...)
 	} else {
 		mark := format.Released{Birth: birth, End: made.end, Last: made.prev}
-		if err := disk.WriteAtomic(r.dir, releasedName(r.number), mark.Encode()); err != nil {
+		if err := r.dir.WriteAtomic(releasedName(r.number), mark.Encode()); err != nil {
 			return store.Ack{}, err
 		}
 	}
-	err = disk.WriteAtomic(r.dir, journalName(r.number), b)
+	err = r.dir.WriteAtomic(journalName(r.number), b)
 	if again := r.forget(); err == nil {
 		err = again
 	}
@@ -96,15 +94,15 @@ func (r *record) make(c store.Commit) (store.Ack, error) {
 func (s *Store) makeFolder(key store.Key) (err error) {
 	full := folderPath(key)
 	for _, dir := range []string{path.Dir(path.Dir(full)), path.Dir(full), full} {
-		if err := s.root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := s.root.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		// Also when it was there: whoever made it may not have flushed it yet.
-		if err := syncFolder(s.root, path.Dir(dir)); err != nil {
+		if err := s.root.Sync(path.Dir(dir)); err != nil {
 			return err
 		}
 	}
-	dir, err := s.root.OpenRoot(full)
+	dir, err := s.root.Sub(full)
 	if err != nil {
 		return err
 	}
@@ -116,13 +114,5 @@ func (s *Store) makeFolder(key store.Key) (err error) {
 	if err != nil {
 		return err
 	}
-	return disk.WriteAtomic(dir, idName, b)
-}
-
-func syncFolder(root *os.Root, name string) error {
-	d, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return dir.WriteAtomic(idName, b)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"sort"
 
-	"github.com/loophost/loophost/backends/fs/internal/disk"
 	"github.com/loophost/loophost/backends/fs/internal/format"
 	"github.com/loophost/loophost/host/store"
 )
@@ -122,7 +121,7 @@ func (r *record) rebuildIndex(lines []format.IndexLine) {
 	if (err == nil && string(old) == string(b)) || (len(b) == 0 && errors.Is(err, os.ErrNotExist)) {
 		return
 	}
-	if err := disk.WriteAtomic(r.dir, indexName(r.of), b); err != nil {
+	if err := r.dir.WriteAtomic(indexName(r.of), b); err != nil {
 		r.s.log.Warn("the index was not rebuilt", "file", indexName(r.of), "err", err)
 	}
 }
@@ -134,7 +133,7 @@ func (r *record) extendIndex(before format.IndexLine) {
 		return
 	}
 	r.st.sinceIndex = 1
-	f, err := r.dir.OpenFile(indexName(r.of), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := r.dir.OpenFile(indexName(r.of), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err == nil {
 		_, err = f.Write(before.AppendTo(nil))
 		err = errors.Join(err, f.Close())

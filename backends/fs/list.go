@@ -74,16 +74,12 @@ func (s *Store) list(ctx context.Context, q store.Query) (store.ListPage, error)
 
 // folders lists the names in a folder in order; none if it is not there.
 func (s *Store) folders(path string) ([]string, error) {
-	d, err := s.root.Open(path)
+	names, err := s.root.Names(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	names, err := d.Readdirnames(-1)
 	sort.Strings(names)
-	return names, errors.Join(err, d.Close())
+	return names, err
 }
 
 // listed is one record of a list; there is false for what is no record or was deleted.

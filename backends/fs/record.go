@@ -34,7 +34,7 @@ type record struct {
 	turn chan struct{} // one token; taking it is entering
 	uses int           // calls that want or have the turn; guarded by Store.mu
 
-	dir    *os.Root
+	dir    *disk.Dir
 	lock   *os.File
 	number uint64 // of lock
 	writes bool   // opened for writing
@@ -67,7 +67,7 @@ func (r *record) openDir() error {
 	if r.dir != nil {
 		return nil
 	}
-	dir, err := r.s.root.OpenRoot(folderPath(r.key))
+	dir, err := r.s.root.Sub(folderPath(r.key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return errAbsent
 	}
@@ -107,14 +107,14 @@ func (r *record) forget() error {
 // openJournal opens the newest journal that is not newer than the lock.
 func (r *record) openJournal() error {
 	for n := r.number; n > 0; n-- {
-		f, err := r.dir.OpenFile(journalName(n), r.mode(), 0)
+		f, err := r.dir.OpenFile(journalName(n), r.mode())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		r.journal, r.of, r.fresh = r.s.wrap(disk.OSFile{File: f}), n, true
+		r.journal, r.of, r.fresh = r.s.wrap(f), n, true
 		return nil
 	}
 	return errAbsent
@@ -231,7 +231,7 @@ func (r *record) refresh(locked bool) error {
 		r.s.log.Warn("the journal has changed under this handle", "file", r.journal.Name(), "offset", r.st.end, "err", errors.Join(errMoved, err))
 		return r.read(locked)
 	}
-	if isFiller(b[have:n]) {
+	if isBlank(b[have:n]) {
 		return nil
 	}
 	size, err := r.journal.Size()

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loophost/loophost/backends/fs/internal/disk"
 	"github.com/loophost/loophost/backends/fs/internal/format"
 	"github.com/loophost/loophost/host/store"
 )
@@ -88,7 +87,7 @@ func (s *Store) Release(ctx context.Context, key store.Key, f store.Fence) error
 // durable already, and with the mark the filler is no longer needed.
 func (r *record) markReleased() error {
 	mark := format.Released{Birth: r.st.birth, End: r.st.end, Last: r.st.prev}
-	if err := disk.WriteAtomic(r.dir, releasedName(r.of), mark.Encode()); err != nil {
+	if err := r.dir.WriteAtomic(releasedName(r.of), mark.Encode()); err != nil {
 		return err
 	}
 	return r.journal.Truncate(r.st.end)
@@ -140,7 +139,7 @@ func (r *record) bury(tombstone store.Birth) error {
 	if err != nil {
 		return err
 	}
-	if err := disk.WriteAtomic(r.dir, journalName(r.number), b); err != nil {
+	if err := r.dir.WriteAtomic(journalName(r.number), b); err != nil {
 		return err
 	}
 	names, err := r.names()

@@ -56,7 +56,7 @@ func (r *frames) bytes(off int64, n int64) ([]byte, error) {
 }
 
 // header reads the header at off. more is false at the end of the frames: at
-// the end of the file, or at filler.
+// the end of the file, or at blank space.
 func (r *frames) header(off int64) (h format.Header, more bool, err error) {
 	if off >= r.size {
 		return h, false, nil
@@ -65,7 +65,7 @@ func (r *frames) header(off int64) (h format.Header, more bool, err error) {
 	if err != nil {
 		return h, false, err
 	}
-	if first[0] == format.Filler {
+	if isBlank(first) {
 		return h, false, nil
 	}
 	if r.size-off < format.LineLen {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/loophost/loophost/backends/fs/internal/disk"
 	"github.com/loophost/loophost/backends/fs/internal/format"
 	"github.com/loophost/loophost/host/store"
 )
@@ -51,14 +50,14 @@ func (s *Store) Signal(ctx context.Context, key store.Key, sig store.Signal) err
 	name := signalName(sig.Run, sig.Kind)
 	if r.exists(name) {
 		// Whoever posted it may not have flushed the folder yet.
-		return fail(op, key, disk.SyncDir(r.dir))
+		return fail(op, key, r.dir.Sync("."))
 	}
 	sig.Time = sig.Time.UTC().Round(0)
 	b, err := format.EncodeSignal(sig)
 	if err != nil {
 		return fail(op, key, err)
 	}
-	return fail(op, key, disk.WriteAtomic(r.dir, name, b))
+	return fail(op, key, r.dir.WriteAtomic(name, b))
 }
 
 // pending reads the mailbox of run: two names, whether there is anything or not.

@@ -206,5 +206,5 @@ func parts(c store.Commit) [][]byte {
 	return append([][]byte{c.Head}, c.Entries...)
 }
 
-// isFiller reports whether b is space that was never written.
-func isFiller(b []byte) bool { return len(bytes.TrimLeft(b, string(format.Filler))) == 0 }
+// isBlank reports whether b is space that no frame was written to.
+func isBlank(b []byte) bool { return len(bytes.TrimLeft(b, format.Blank)) == 0 }

@@ -12,16 +12,16 @@ import (
 // sector is the unit that a disk writes whole or not at all.
 const sector = 512
 
-// minGap is how many bytes of filler, cut off by a sector's border, say that
+// minGap is how many blank bytes, cut off by a sector's border, say that
 // the sector was not written. A whole frame never holds two in a row.
 const minGap = 8
 
 // tail is what stands behind the last whole frame.
 type tail struct {
-	from, to int64 // of the bytes that are not filler; from == to: nothing
+	from, to int64 // of the bytes that are not blank; from == to: nothing
 }
 
-// lastUsed finds the end of the last byte at or after from that is not filler,
+// lastUsed finds the end of the last byte at or after from that is not blank,
 // and whether a whole header stands anywhere behind from.
 func lastUsed(f io.ReaderAt, from, size int64) (used int64, whole bool, err error) {
 	const chunk = 1 << 20
@@ -34,7 +34,7 @@ func lastUsed(f io.ReaderAt, from, size int64) (used int64, whole bool, err erro
 			return 0, false, err
 		}
 		b = b[:n]
-		if text := bytes.TrimRight(b, string(format.Filler)); len(text) > 0 {
+		if text := bytes.TrimRight(b, format.Blank); len(text) > 0 {
 			used = max(used, off+int64(len(text)))
 		}
 		for i := 0; ; i++ {
@@ -56,7 +56,7 @@ func lastUsed(f io.ReaderAt, from, size int64) (used int64, whole bool, err erro
 }
 
 // judge says what a bad tail at from is: a torn write (nil), or damage (S-7).
-// bad is what replay found there; nil if it saw filler only.
+// bad is what replay found there; nil if it saw blank space only.
 func judge(f io.ReaderAt, from, size int64, clean bool, bad *damage) (tail, error) {
 	used, whole, err := lastUsed(f, from, size)
 	if err != nil {
@@ -100,7 +100,7 @@ func judge(f io.ReaderAt, from, size int64, clean bool, bad *damage) (tail, erro
 	return t, nil
 }
 
-// unwritten reports whether a sector of [from, end) is still filler.
+// unwritten reports whether a sector of [from, end) is still blank.
 func unwritten(f io.ReaderAt, from, end int64) (bool, error) {
 	b := make([]byte, sector)
 	for off := from; off < end; {
@@ -108,7 +108,7 @@ func unwritten(f io.ReaderAt, from, end int64) (bool, error) {
 		if _, err := f.ReadAt(b[:n], off); err != nil {
 			return false, err
 		}
-		if n >= minGap && isFiller(b[:n]) {
+		if n >= minGap && isBlank(b[:n]) {
 			return true, nil
 		}
 		off += n

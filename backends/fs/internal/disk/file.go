@@ -1,12 +1,9 @@
 package disk
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
-
-	"github.com/google/uuid"
 )
 
 // File is an open journal. Tests put a failing one in its place.
@@ -24,59 +21,65 @@ type File interface {
 }
 
 // OSFile is a File of the operating system.
-type OSFile struct{ *os.File }
+type OSFile struct {
+	*os.File
+	rec Recorder
+}
+
+// Write writes where the file stands.
+func (f OSFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.wrote(b[:n], InOrder)
+	return n, err
+}
+
+// ReadFrom writes what r gives where the file stands.
+func (f OSFile) ReadFrom(r io.Reader) (int64, error) {
+	if f.rec == nil {
+		return f.File.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{f}, r)
+}
+
+// WriteAt implements File.
+func (f OSFile) WriteAt(b []byte, off int64) (int, error) {
+	n, err := f.File.WriteAt(b, off)
+	f.wrote(b[:n], off)
+	return n, err
+}
+
+func (f OSFile) wrote(b []byte, off int64) {
+	if len(b) > 0 {
+		record(f.rec, Change{Kind: Wrote, File: f.File, Off: off, Data: b})
+	}
+}
+
+// Truncate implements File.
+func (f OSFile) Truncate(size int64) error {
+	err := f.File.Truncate(size)
+	if err == nil {
+		record(f.rec, Change{Kind: Truncated, File: f.File, Off: size})
+	}
+	return err
+}
+
+// Sync makes the file durable, its metadata too.
+func (f OSFile) Sync() error { return f.synced(f.File.Sync()) }
 
 // Flush implements File.
 func (f OSFile) Flush() error {
 	if err := datasync(f.File); err != nil {
-		return &fs.PathError{Op: "flush", Path: f.Name(), Err: err}
+		return f.synced(&fs.PathError{Op: "flush", Path: f.Name(), Err: err})
 	}
-	return nil
+	return f.synced(nil)
+}
+
+func (f OSFile) synced(err error) error {
+	if err == nil {
+		record(f.rec, Change{Kind: Synced, File: f.File})
+	}
+	return err
 }
 
 // Size implements File.
 func (f OSFile) Size() (int64, error) { return f.Seek(0, io.SeekEnd) }
-
-// TempPrefix is how the names of unfinished files begin.
-const TempPrefix = ".tmp-"
-
-// WriteAtomic puts data under name, whole and durable, or changes nothing that
-// a reader of name sees. It also syncs the folder.
-func WriteAtomic(root *os.Root, name string, data []byte) error {
-	id, err := uuid.NewRandom()
-	if err != nil {
-		return err
-	}
-	tmp := TempPrefix + id.String()
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = root.Rename(tmp, name)
-	}
-	if err != nil {
-		return errors.Join(err, root.Remove(tmp))
-	}
-	return SyncDir(root)
-}
-
-// SyncDir makes the names in a folder durable.
-func SyncDir(root *os.Root) error {
-	d, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if closed := d.Close(); err == nil {
-		err = closed
-	}
-	return err
-}

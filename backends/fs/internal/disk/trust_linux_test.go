@@ -60,23 +60,23 @@ func TestTwoDescriptionsExcludeEachOther(t *testing.T) {
 }
 
 func TestAnAtomicWriteLeavesNothingUnfinished(t *testing.T) {
-	root, err := os.OpenRoot(t.TempDir())
+	root, err := OpenDir(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
 	for _, text := range []string{"one", "two"} {
-		if err := WriteAtomic(root, "file", []byte(text)); err != nil {
+		if err := root.WriteAtomic("file", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if b, err := root.ReadFile("file"); err != nil || string(b) != text {
 			t.Errorf("got %q, %v, want %q", b, err, text)
 		}
 	}
-	if err := root.Mkdir("folder", 0o700); err != nil {
+	if err := root.Mkdir("folder"); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteAtomic(root, "folder", nil); err == nil {
+	if err := root.WriteAtomic("folder", nil); err == nil {
 		t.Error("a file over a folder: got no error, want one")
 	}
 	entries, err := os.ReadDir(root.Name())

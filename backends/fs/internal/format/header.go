@@ -9,6 +9,11 @@ import (
 // a row, so a run of them inside one is space that was never overwritten.
 const Filler = '\n'
 
+// Blank are the bytes that space without a frame may hold: Filler, and NUL where
+// a power loss left the length of a file and not what was written to it. A frame
+// holds no NUL.
+const Blank = "\n\x00"
+
 // Kind is what a frame does.
 type Kind string
 
