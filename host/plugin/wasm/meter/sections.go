@@ -3,6 +3,7 @@ package meter
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -64,6 +65,10 @@ func split(module []byte) (*layout, error) {
 			name := string(content.take(content.u32()))
 			if content.err != nil {
 				return nil, content.err
+			}
+			if !utf8.ValidString(name) {
+				r.fail(ErrMalformed, start, "the name of a custom section is not valid UTF-8")
+				break
 			}
 			if !stale(name) {
 				l.custom[last] = append(l.custom[last], module[start:r.pos]...)
