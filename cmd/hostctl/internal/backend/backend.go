@@ -4,6 +4,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -69,6 +70,9 @@ func openFS(_ context.Context, rest string, env Env) (store.Store, error) {
 		return nil, fmt.Errorf("store fs: %w", err)
 	}
 	s, err := fs.Open(fs.Config{Dir: dir, Insist: insisted, Logger: env.Logger})
+	if errors.Is(err, store.ErrUnsupported) && !insisted {
+		return nil, fmt.Errorf("%w: --store %s", err, exit.Quote("fs:"+dir+insist))
+	}
 	if err != nil {
 		return nil, err
 	}

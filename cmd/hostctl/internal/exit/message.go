@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loophost/loophost/cmd/hostctl/internal/term"
 	"github.com/loophost/loophost/host"
 	"github.com/loophost/loophost/host/store"
 )
@@ -96,7 +97,8 @@ func say(kind, session string, err error, hints Hints) (text, next string) {
 			next = hints.Command("store check", "", "")
 		}
 	case "checkpoint", "unknown_outcome", "unavailable":
-		if session != "" {
+		// A store that could not be opened has nothing to show.
+		if session != "" && (kind == "checkpoint" || stored.Key != (store.Key{})) {
 			next = hints.Command("session show", session, "")
 		}
 	case "interrupted":
@@ -143,12 +145,35 @@ func Holder(h store.Holder) string {
 	return s
 }
 
-// Quote makes an argument safe to paste into a shell.
+// Quote makes an argument safe to paste into a shell. What could steer the
+// terminal on the way is written as escapes, which need bash, zsh or ksh.
 func Quote(arg string) string {
+	if term.Field(arg) != arg {
+		return escaped(arg)
+	}
 	if arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@+") == "" && arg[0] != '-' {
 		return arg
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// escaped is arg as $'…', with everything but printable ASCII as bytes.
+func escaped(arg string) string {
+	var b strings.Builder
+	b.WriteString("$'")
+	for _, c := range []byte(arg) {
+		switch {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c) // octal ends after three digits, hexadecimal with the next other letter
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
 }
 
 func oneLine(s string) string {

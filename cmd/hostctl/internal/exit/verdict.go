@@ -46,7 +46,7 @@ var storeKinds = []struct {
 	{store.ErrNotDurable, "not_durable", OutcomeStoreError},
 	{store.ErrUnknownOutcome, "unknown_outcome", OutcomeStoreError},
 	{store.ErrUnavailable, "unavailable", OutcomeStoreError},
-	{store.ErrUnsupported, "unsupported", OutcomeError},
+	{store.ErrUnsupported, "unsupported", OutcomeStoreError},
 }
 
 // Of maps what a run, or any other verb, ended with. It looks at values only,

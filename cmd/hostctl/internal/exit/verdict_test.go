@@ -84,7 +84,7 @@ func TestAnEndingWithAnError(t *testing.T) {
 		{"not found", stored(store.ErrNotFound), exit.OutcomeError, "not_found"},
 		{"exists", stored(store.ErrExists), exit.OutcomeError, "exists"},
 		{"too large", stored(store.ErrTooLarge), exit.OutcomeError, "too_large"},
-		{"unsupported", stored(store.ErrUnsupported), exit.OutcomeError, "unsupported"},
+		{"unsupported", stored(store.ErrUnsupported), exit.OutcomeStoreError, "unsupported"},
 		{"corrupt", stored(store.ErrCorrupt), exit.OutcomeStoreError, "corrupt"},
 		{"regressed", stored(store.ErrRegressed), exit.OutcomeStoreError, "regressed"},
 		{"not durable enough", stored(store.ErrNotDurable), exit.OutcomeStoreError, "not_durable"},

@@ -2,10 +2,14 @@ package settings
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 )
+
+var errNotUTF8 = errors.New("it is not valid UTF-8")
 
 // Options are a plugin's configuration by key; each value is JSON.
 type Options map[string]json.RawMessage
@@ -35,6 +39,9 @@ func (o Options) set(flag, keyValue string) error {
 		}
 		value = string(data)
 	}
+	if !utf8.ValidString(key + value) { // JSON would put replacement characters there
+		return exit.Usagef("--%s %q is not valid UTF-8", flag, key)
+	}
 	o[key] = jsonOf(value)
 	return nil
 }
@@ -47,6 +54,9 @@ func (o Options) fill(f *File, where string, values map[string]any) error {
 		}
 		if text, isText := value.(string); isText {
 			read, err := f.value(text)
+			if err == nil && !utf8.ValidString(read) {
+				err = errNotUTF8
+			}
 			if err != nil {
 				return exit.Usagef("config file %s: %s.%s: %w", f.path, where, key, err)
 			}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"io"
+	"os"
 	"strings"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
@@ -20,7 +21,7 @@ func Objective(arg string, stdin io.Reader) (string, error) {
 	case arg == "-":
 		data, err = io.ReadAll(io.LimitReader(stdin, limit))
 	case isFile:
-		data, err = readBounded(path, limit)
+		data, err = readStart(path, limit)
 	default:
 		data = []byte(arg)
 	}
@@ -36,4 +37,14 @@ func Objective(arg string, stdin io.Reader) (string, error) {
 		return "", err
 	}
 	return text, nil
+}
+
+// readStart reads the first limit bytes of a file.
+func readStart(path string, limit int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit))
 }

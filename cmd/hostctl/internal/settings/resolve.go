@@ -3,6 +3,7 @@ package settings
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/cli"
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
@@ -247,6 +248,11 @@ func (s Source) texts(r *Run) error {
 	case s.File.System != nil:
 		if r.System, err = s.File.value(*s.File.System); err != nil {
 			return exit.Usagef("config file %s: system: %w", s.File.path, err)
+		}
+	}
+	for _, t := range []struct{ flag, text string }{{"system", r.System}, {"model", r.Model}} {
+		if !utf8.ValidString(t.text) { // it goes to the provider in JSON
+			return exit.Usagef("%s: %w", t.flag, errNotUTF8)
 		}
 	}
 	r.Until = pick(s, "until", s.Flags.Until, s.File.Until)

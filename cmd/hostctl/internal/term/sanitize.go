@@ -54,6 +54,12 @@ func unsafeRune(r rune) bool {
 	return false
 }
 
+// Field makes s safe on one line without losing anything of it: also line ends
+// and tabs are shown as pictures.
+func Field(s string) string {
+	return strings.NewReplacer("\n", "␊", "\t", "␉").Replace(Safe(s))
+}
+
 // Line makes s one safe line of at most limit runes, with an ellipsis where it was cut.
 func Line(s string, limit int) string {
 	s = Safe(strings.Join(strings.Fields(s), " "))

@@ -97,7 +97,7 @@ func (t *Text) Problem(p *exit.Problem) {
 	t.endStream()
 	t.l.line(t.p.as(bad, "hostctl: ") + term.Line(p.Headline(), 4_000))
 	if p.Next != "" {
-		t.Fact("next", term.Safe(p.Next))
+		t.Fact("next", p.Next)
 	}
 }
 

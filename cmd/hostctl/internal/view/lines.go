@@ -11,7 +11,8 @@ import (
 type lines struct {
 	w      io.Writer
 	prefix string
-	mid    bool // something stands on the current line
+	mid    bool  // something stands on the current line
+	err    error // the first write that failed
 }
 
 // text writes s, which may hold line ends and may stop in the middle of a line.
@@ -34,7 +35,10 @@ func (l *lines) text(s, indent string) {
 		}
 		s = rest
 	}
-	_, _ = l.w.Write(b.Bytes()) // a person who closed the terminal must not end the run
+	// A person who closed the terminal must not end the run: the error is kept for who asks.
+	if _, err := l.w.Write(b.Bytes()); err != nil && l.err == nil {
+		l.err = err
+	}
 }
 
 // line writes one whole line, on a line of its own.

@@ -50,6 +50,9 @@ func NewText(o Options) *Text {
 	return t
 }
 
+// Err is the first write that failed; it holds up nothing.
+func (t *Text) Err() error { return t.l.err }
+
 // label starts every line with DemoLabel, or with nothing.
 func (t *Text) label(demo bool) {
 	t.l.prefix = ""
@@ -58,9 +61,9 @@ func (t *Text) label(demo bool) {
 	}
 }
 
-// Fact prints a line of what the run works with.
+// Fact prints a line of what the run works with. The value may come from anywhere.
 func (t *Text) Fact(name, value string) {
-	t.l.line(t.p.as(faint, fmt.Sprintf("%-8s", name)) + value)
+	t.l.line(t.p.as(faint, fmt.Sprintf("%-8s", name)) + term.Field(value))
 }
 
 // symbol is mark on a terminal, word elsewhere.

@@ -83,8 +83,12 @@ func (r *runner) run(ctx context.Context, flags *settings.Flags, args []string, 
 	}
 	res.Demo = res.Demo || r.demo
 	v := exit.Of(res, err, r.hints)
-	if werr := r.screen.end(res, v, r.env.Now().Sub(r.started), r.hints); werr != nil && v.Code == exit.OK {
-		return fmt.Errorf("the run ended well, but its answer could not be written to stdout: %w; read it with: %s", werr, r.hints.Command("session log", r.session, ""))
+	if werr := r.screen.end(res, v, r.env.Now().Sub(r.started), r.hints); werr != nil {
+		read := "; read it with: " + r.hints.Command("session log", r.session, "")
+		if v.Code == exit.OK {
+			return fmt.Errorf("the run ended well, but its answer could not be written to stdout: %w%s", werr, read)
+		}
+		r.env.Say("hostctl: what the run said could not be written to stdout: %v%s", werr, read) // its ending is the exit code
 	}
 	if v.Code == exit.OK {
 		return nil

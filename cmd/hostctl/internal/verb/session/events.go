@@ -35,7 +35,7 @@ only in the run's own output.`,
 			if ev.Type.Terminal() {
 				text.Ending(ev)
 			}
-			return nil
+			return text.Err()
 		}
 		return o.with(cmd.Context(), args[0], func(h *host.Host) error {
 			return h.Events(cmd.Context(), args[0], from, follow, show)

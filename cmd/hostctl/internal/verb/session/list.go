@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -135,5 +134,5 @@ func (o *options) printRows(rows []row) error {
 	return w.Flush()
 }
 
-// cell makes an id safe in a table.
-func cell(s string) string { return strings.ReplaceAll(term.Line(s, 80), "\t", " ") }
+// cell makes an id safe in a table, and short enough.
+func cell(s string) string { return term.Line(term.Field(s), 80) }

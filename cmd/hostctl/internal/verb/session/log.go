@@ -64,19 +64,23 @@ func (o *options) log(ctx context.Context, h *host.Host, id string, from uint64,
 		n++
 		return limit == 0 || n < limit, nil
 	})
-	if err != nil || o.output.Value != cli.JSON {
+	if o.output.Value != cli.JSON || err != nil && n == 0 {
 		return err
 	}
-	return o.env.Print(all)
+	if werr := o.env.Print(all); werr != nil {
+		return werr
+	}
+	if err != nil { // stdout has its list already
+		o.env.Format = cli.Text
+	}
+	return err
 }
 
 // messages passes a session's messages to fn until it wants no more.
 func messages(ctx context.Context, h *host.Host, id string, from uint64, fn func(message) (bool, error)) error {
 	for {
-		page, err := h.Log(ctx, id, from, 0)
-		if err != nil || len(page.Items) == 0 {
-			return err
-		}
+		// A damaged log comes with its error and with what stands before the damage.
+		page, damage := h.Log(ctx, id, from, 0)
 		for _, item := range page.Items {
 			from = item.Seq + 1
 			e := item.Entry
@@ -90,6 +94,9 @@ func messages(ctx context.Context, h *host.Host, id string, from uint64, fn func
 			if err != nil || !more {
 				return err
 			}
+		}
+		if damage != nil || len(page.Items) == 0 {
+			return damage
 		}
 	}
 }

@@ -46,8 +46,8 @@ func (o *options) show(ctx context.Context, h *host.Host, id string) error {
 		_, err = o.env.Out.Write(object)
 		return err
 	}
-	o.print(v)
-	return nil
+	_, err = o.env.Out.Write(described(v))
+	return err
 }
 
 // extra is what show adds to a head.
@@ -75,9 +75,11 @@ func shown(v host.SessionView) ([]byte, error) {
 	return append(out, more.Bytes()[1:]...), nil
 }
 
-func (o *options) print(v host.SessionView) {
+// described is the session for people, a fact a line.
+func described(v host.SessionView) []byte {
+	var b bytes.Buffer
 	fact := func(name, format string, args ...any) {
-		fmt.Fprintf(o.env.Out, "%-11s %s\n", name, term.Line(fmt.Sprintf(format, args...), 400))
+		fmt.Fprintf(&b, "%-11s %s\n", name, term.Line(fmt.Sprintf(format, args...), 400))
 	}
 	fact("session", "%s", v.ID)
 	fact("created", "%s", v.Record.Mark.Birth.Time().Format(time.RFC3339))
@@ -115,4 +117,5 @@ func (o *options) print(v host.SessionView) {
 	} else {
 		fact("holder", "none")
 	}
+	return b.Bytes()
 }

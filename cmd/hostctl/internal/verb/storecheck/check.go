@@ -124,7 +124,7 @@ func (r report) print(env *verb.Env, format cli.Format) error {
 		return err
 	}
 	if r.Damaged > 0 {
-		return &exit.CheckError{Damaged: true, Text: fmt.Sprintf("%d of %d records are damaged; they stay readable up to the damage: hostctl session log, hostctl session export", r.Damaged, len(r.Records))}
+		return &exit.CheckError{Damaged: true, Text: fmt.Sprintf("%d of %d records are damaged; they stay readable up to the damage: hostctl session log", r.Damaged, len(r.Records))}
 	}
 	return nil
 }
