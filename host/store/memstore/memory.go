@@ -159,11 +159,13 @@ func (r *record) holds(seen store.Mark) bool {
 	return seen.Revision == 0 || seen.Chain == "" || r.chains[seen.Revision-1] == seen.Chain
 }
 
+// latest forgets the oldest in one go once there are twice as many as are
+// remembered, so that it copies rarely.
 func latest[T any](s []T) []T {
-	if len(s) > rememberedCommits {
-		return append([]T{}, s[len(s)-rememberedCommits:]...)
+	if len(s) < 2*rememberedCommits {
+		return s
 	}
-	return s
+	return append(make([]T, 0, 2*rememberedCommits), s[len(s)-rememberedCommits:]...)
 }
 
 func copied(b []byte) []byte { return append([]byte{}, b...) }
