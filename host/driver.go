@@ -42,6 +42,7 @@ type driver struct {
 	cause     error // what made the run fail
 
 	flight  *flight
+	work    chan func() answer // to the effects' goroutine
 	answers chan answer
 	drain   *time.Timer
 	wall    *time.Timer
@@ -120,6 +121,14 @@ func (d *driver) run(ctx, durable context.Context) (Result, error) {
 		return d.s.result(), err
 	}
 	defer d.stopTimers()
+	// One goroutine carries out all effects, so that its stack grows once.
+	d.work = make(chan func() answer, 1)
+	defer close(d.work)
+	go func() {
+		for effect := range d.work {
+			d.answers <- effect()
+		}
+	}()
 	defer d.land()
 	if d.spec.Timeout > 0 {
 		d.wall = time.NewTimer(d.spec.Timeout)
@@ -220,7 +229,7 @@ func (d *driver) launch(ctx context.Context, e loop.Effect) {
 	}
 	d.flight = f
 	info := d.loopInfo()
-	go func() { d.answers <- answer{events: d.effect(ectx, e, info, hurry)} }()
+	d.work <- func() answer { return answer{events: d.effect(ectx, e, info, hurry)} }
 }
 
 // effect carries out one effect, after the lease is known to be good (L-28).

@@ -104,3 +104,19 @@ func DecodeEntry(data []byte) (Entry, error) {
 
 // Encode writes the entry.
 func (e Entry) Encode() ([]byte, error) { return json.Marshal(e) }
+
+// encode is Encode with the message's JSON known; nil: it is not. A message is an
+// entry's last member, so it is put behind the others.
+func (e Entry) encode(message []byte) ([]byte, error) {
+	if message == nil || e.Type != EntryMessage {
+		return e.Encode()
+	}
+	e.Message = nil
+	data, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(data)+len(message)+len(`,"message":`))
+	out = append(append(out, data[:len(data)-1]...), `,"message":`...)
+	return append(append(out, message...), '}'), nil
+}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -106,7 +107,7 @@ func (h *Host) load(ctx context.Context, fence store.Fence, rec store.Record) (*
 			mark: rec.Mark, length: rec.LogLength,
 		},
 	}
-	err = h.eachEntry(ctx, rec.Key, 1, rec.LogLength, func(_ store.Entry, e Entry) error { return s.conv.apply(&e) })
+	err = h.eachEntry(ctx, rec.Key, 1, rec.LogLength, func(_ store.Entry, e Entry) error { return s.conv.apply(&e, nil) })
 	if err != nil {
 		return nil, fmt.Errorf("session %q: %w", rec.Key.ID, err)
 	}
@@ -236,15 +237,20 @@ func (s *Session) setHead(change func(*Head)) {
 // append adds an entry to the next commit and to the conversation.
 func (s *Session) append(e Entry) (uint64, error) {
 	e = s.stamp(e)
-	if e.Message != nil { // the entry outlives the round, as an event that somebody keeps
-		m := *e.Message
+	var message []byte // is encoded once: for the log and for the provider
+	if e.Message != nil {
+		m := *e.Message // the entry outlives the round, as an event that somebody keeps
 		e.Message = &m
+		var err error
+		if message, err = json.Marshal(e.Message); err != nil {
+			return 0, err
+		}
 	}
-	seq, err := s.w.append(e)
+	seq, err := s.w.append(e, message)
 	if err != nil {
 		return 0, err
 	}
-	return seq, s.conv.apply(&e)
+	return seq, s.conv.apply(&e, message)
 }
 
 func (s *Session) stamp(e Entry) Entry {

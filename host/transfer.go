@@ -128,15 +128,32 @@ func readExport(r io.Reader) (exportHeader, [][]byte, error) {
 	return header, entries, nil
 }
 
+// maxExportLine bounds a line: the largest entry that a store takes, and what
+// stands around it.
+const maxExportLine = store.MaxEntryBytes + 4<<10
+
+// exportLine reads one line, and adds it to sum unless that is nil.
 func exportLine(in *bufio.Reader, sum hash.Hash) ([]byte, error) {
-	line, err := in.ReadBytes('\n')
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: it is cut off", ErrExport)
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > maxExportLine {
+			return nil, fmt.Errorf("%w: a line has more than %d bytes", ErrExport, maxExportLine)
+		}
+		line = append(line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("%w: it is cut off", ErrExport)
+		case err != nil:
+			return nil, err
+		}
+		if sum != nil {
+			sum.Write(line)
+		}
+		return line, nil
 	}
-	if err == nil && sum != nil {
-		sum.Write(line)
-	}
-	return line, err
 }
 
 // createWith creates a session that has a log already. Where it takes several
@@ -232,7 +249,7 @@ func (h *Host) Fork(ctx context.Context, src, dst string) error {
 			return err
 		}
 		entries = append(entries, data)
-		return conv.apply(&e)
+		return conv.apply(&e, nil)
 	}
 	err = h.eachEntry(ctx, view.Record.Key, 1, view.Record.LogLength, func(_ store.Entry, e Entry) error {
 		if e.Type != EntryMessage && e.Type != EntryKV {

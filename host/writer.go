@@ -53,8 +53,9 @@ const roomForHead = 2 * store.MaxHeadBytes
 // append adds an entry to what the next commit carries and returns its sequence
 // number. One that no store takes is refused here (store.ErrTooLarge): once pending
 // it would fail every later commit, that of the run's failure too.
-func (w *writer) append(e Entry) (seq uint64, err error) {
-	data, err := e.Encode()
+// message is the JSON of its message; nil: it has none.
+func (w *writer) append(e Entry, message []byte) (seq uint64, err error) {
+	data, err := e.encode(message)
 	if err != nil {
 		return 0, err
 	}
