@@ -142,8 +142,14 @@ func classify(err error) (kind string, outcome Outcome) {
 		}
 		return "conformance", OutcomeError
 	}
+	// A store error's own kind, not that of its cause: a record whose id can't be
+	// read is corrupt.
+	own := err
+	if stored, ok := errors.AsType[*store.Error](err); ok && stored.Kind != nil {
+		own = stored.Kind
+	}
 	for _, k := range storeKinds {
-		if errors.Is(err, k.err) {
+		if errors.Is(own, k.err) {
 			return k.kind, k.outcome
 		}
 	}

@@ -84,6 +84,7 @@ func TestAnEndingWithAnError(t *testing.T) {
 		{"not found", stored(store.ErrNotFound), exit.OutcomeError, "not_found"},
 		{"exists", stored(store.ErrExists), exit.OutcomeError, "exists"},
 		{"too large", stored(store.ErrTooLarge), exit.OutcomeError, "too_large"},
+		{"corrupt because of an invalid id", &store.Error{Op: "list", Kind: store.ErrCorrupt, Err: stored(store.ErrInvalidID)}, exit.OutcomeStoreError, "corrupt"},
 		{"unsupported", stored(store.ErrUnsupported), exit.OutcomeStoreError, "unsupported"},
 		{"corrupt", stored(store.ErrCorrupt), exit.OutcomeStoreError, "corrupt"},
 		{"regressed", stored(store.ErrRegressed), exit.OutcomeStoreError, "regressed"},

@@ -2,12 +2,17 @@ package session
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/cli"
+	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb"
 	"github.com/loophost/loophost/host"
 )
@@ -72,7 +77,11 @@ func newExport(env *verb.Env) *cobra.Command {
 			if file == "-" {
 				return h.Export(cmd.Context(), args[0], env.Out)
 			}
-			pending, err := renameio.NewPendingFile(file, renameio.WithPermissions(exportMode))
+			place, err := regular(file)
+			if err != nil {
+				return err
+			}
+			pending, err := renameio.NewPendingFile(place, renameio.WithPermissions(exportMode))
 			if err != nil {
 				return err
 			}
@@ -88,6 +97,21 @@ func newExport(env *verb.Env) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// regular is where the export goes: what is replaced there is a file and nothing
+// else. A link is followed, and stays.
+func regular(file string) (string, error) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return file, nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", exit.Usagef("--file %s is no regular file; for a device or a pipe write to stdout: > %s", file, exit.Quote(file))
+	}
+	return filepath.EvalSymlinks(file)
 }
 
 func newImport(env *verb.Env) *cobra.Command {

@@ -85,8 +85,11 @@ func check(ctx context.Context, s store.Store, d store.Description) (report, err
 					if ctx.Err() != nil {
 						return r, context.Cause(ctx)
 					}
-					if errors.Is(err, store.ErrNotFound) { // deleted meanwhile
-						continue
+					if errors.Is(err, store.ErrNotFound) {
+						if item.Err == nil { // deleted meanwhile
+							continue
+						}
+						err = item.Err // nobody can ask for it: its id can't be read
 					}
 					text := err.Error()
 					rec.Error = &text
