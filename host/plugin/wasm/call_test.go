@@ -55,8 +55,9 @@ func TestKindsAreThoseOfTheManifest(t *testing.T) {
 }
 
 func TestGoGuestFaults(t *testing.T) {
-	p := load(t, Config{Limits: Limits{HookTimeout: time.Minute, OutputBytes: 1 << 20}}, Grants{}, nil)
-	hasty := load(t, Config{Limits: Limits{HookTimeout: 300 * time.Millisecond}}, Grants{}, nil)
+	// One idle instance: with more, the next call may get one that served before.
+	p := load(t, Config{Limits: Limits{HookTimeout: time.Minute, OutputBytes: 1 << 20, Idle: 1}}, Grants{}, nil)
+	hasty := load(t, Config{Limits: Limits{HookTimeout: 300 * time.Millisecond, Idle: 1}}, Grants{}, nil)
 	for _, c := range []struct {
 		do, arg string
 		want    plugin.FaultKind

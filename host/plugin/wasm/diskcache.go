@@ -23,7 +23,7 @@ const (
 	sumsFile  = "sums"
 	buildMark = ".build-"
 	// buildFormat changes when the same digest gives other code: a new metering pass, other features.
-	buildFormat = "2"
+	buildFormat = "3"
 	staleBuild  = time.Hour
 )
 

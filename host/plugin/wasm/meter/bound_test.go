@@ -175,7 +175,41 @@ func TestBulkOperatorsOnSegmentsAndTablesPayForTheirLength(t *testing.T) {
 	if cause(err) != "invalid table access" {
 		t.Errorf("got %v, want the trap of table.init", err)
 	}
-	if want := []int64{1 + 4 + 4 + 2 + 1 + 4 + 1, 64, 3, 2, 9}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := []int64{1 + 4 + 4 + 2 + 16 + 1 + 4 + 1, 64, 3, 2, 9}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("asked for %v, want %v", got, want)
+	}
+}
+
+// A guest that calls its host again and again asks as often as one that does not.
+func TestCallsOfTheHostCostMoreThanAnOperator(t *testing.T) {
+	calls := 0
+	asked := 0
+	rt := newRuntime(t, 1, refuseAfter(1, &asked))
+	_, err := rt.NewHostModuleBuilder("host").NewFunctionBuilder().WithFunc(func() { calls++ }).Export("f").Instantiate(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wasm := module(section(1, funcType(nil, nil)), section(2, cat(text("host"), text("f"), op(0, 0))), section(3, op(0)),
+		section(7, export("f0", 0, 1)), section(10, body(op(loop, void, call, 0, br, 0, end))))
+	_, err = instantiate(t, rt, rewrite(t, wasm)).ExportedFunction("f0").Call(context.Background())
+	if cause(err) != "unreachable" {
+		t.Errorf("got %v, want the meter's trap", err)
+	}
+	if most := int(meter.Quantum / 64); calls > most || calls < most/2 {
+		t.Errorf("the host was called %d times in a grant, want nearly %d", calls, most)
+	}
+}
+
+// Costs of a function that would not fit into its check stay at the most that does.
+func TestCostsDoNotOverflow(t *testing.T) {
+	many := make([]byte, 0, 4<<20)
+	for range 2 << 20 {
+		many = append(many, call, 0)
+	}
+	wasm := module(section(1, funcType(nil, nil)), section(2, cat(text("host"), text("f"), op(0, 0))), section(3, op(0)),
+		section(7, export("f0", 0, 1)), section(10, body(many)))
+	out := rewrite(t, wasm)
+	if !strings.Contains(string(out), "\xff\xff\xff\x3f") {
+		t.Error("the check does not cost 2^27 - 1")
 	}
 }

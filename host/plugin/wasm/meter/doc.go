@@ -17,6 +17,10 @@
 // goes backwards only through loop headers, no operator runs unpaid. Fuel is an
 // upper bound of work, not a measure of it: ways not taken may be longer.
 //
+// A call of an imported function costs 64 units more, an indirect call, which may
+// lead to one, 16: a guest that does nothing but call its host is to ask as soon as
+// others.
+//
 // Operators whose work depends on an operand pay for it before they run: one unit
 // for each byte of memory.fill, memory.copy and memory.init, one for each element
 // of table.copy and table.init, and for memory.grow one for each byte of the

@@ -32,11 +32,17 @@ func (b *body) endOfPath()      { b.payer().path = dead }
 func (b *body) join(path int32) { p := b.payer(); p.path = max(p.path, path) }
 
 // charge puts one operator onto the path.
-func (b *body) charge() {
-	if p := b.payer(); p.path != dead {
-		p.path++
-		p.cost = max(p.cost, p.path)
+func (b *body) charge() { b.chargeUnits(1) }
+
+// chargeUnits puts work of so many operators onto the path. A sum that would not
+// fit into a check stays at the most that does, which makes every check ask.
+func (b *body) chargeUnits(n int32) {
+	p := b.payer()
+	if p.path == dead {
+		return
 	}
+	p.path = min(p.path+n, maxCost)
+	p.cost = max(p.cost, p.path)
 }
 
 // enter opens a block. A loop and the function itself come with their payer.

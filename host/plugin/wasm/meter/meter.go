@@ -25,6 +25,12 @@ const (
 	maxNesting     = 1 << 16   // blocks within blocks in a function
 	maxModuleBytes = 1<<27 - 1 // so that a cost fits into four bytes
 	defaultTable   = 1 << 20
+	maxCost        = 1<<27 - 1 // of a check, so that it fits into costBytes
+
+	// A call of an imported function is more work than an operator, even where the
+	// host does nothing any more. An indirect call may be one.
+	hostCallCost = 64
+	indirectCost = 16
 )
 
 // Options of [Rewrite]; the zero value is fine.

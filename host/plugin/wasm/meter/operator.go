@@ -15,10 +15,14 @@ func (b *body) operator() {
 		b.structure(at, op)
 	case opCall:
 		fn := r.index("function", b.w.funcs())
+		if int(fn) < b.w.importedFuncs {
+			b.chargeUnits(hostCallCost)
+		}
 		b.replace(at, b.w.moved(fn))
 	case opCallIndirect:
 		r.index("type", len(b.w.params))
 		r.zero("table")
+		b.chargeUnits(indirectCost) // it may lead to the host as well
 	case opBr:
 		b.branch()
 		b.endOfPath()
