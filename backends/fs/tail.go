@@ -12,10 +12,6 @@ import (
 // sector is the unit that a disk writes whole or not at all.
 const sector = 512
 
-// minGap is how many blank bytes, cut off by a sector's border, say that
-// the sector was not written. A whole frame never holds two in a row.
-const minGap = 8
-
 // tail is what stands behind the last whole frame.
 type tail struct {
 	from, to int64 // of the bytes that are not blank; from == to: nothing
@@ -100,7 +96,9 @@ func judge(f io.ReaderAt, from, size int64, clean bool, bad *damage) (tail, erro
 	return t, nil
 }
 
-// unwritten reports whether a sector of [from, end) is still blank.
+// unwritten reports whether a sector's share of the frame in [from, end) is still
+// blank. A whole frame begins with no blank byte and never holds two in a row, so
+// only a share of one byte at the very end says nothing: that is a line break anyway.
 func unwritten(f io.ReaderAt, from, end int64) (bool, error) {
 	b := make([]byte, sector)
 	for off := from; off < end; {
@@ -108,7 +106,7 @@ func unwritten(f io.ReaderAt, from, end int64) (bool, error) {
 		if _, err := f.ReadAt(b[:n], off); err != nil {
 			return false, err
 		}
-		if n >= minGap && isBlank(b[:n]) {
+		if isBlank(b[:n]) && (n > 1 || off == from || b[0] != format.Filler) {
 			return true, nil
 		}
 		off += n
