@@ -114,7 +114,6 @@ func TestSessionsEndAsOnErrorSays(t *testing.T) {
 			t.Run(a.name+", on_error "+name, func(t *testing.T) {
 				p := a.load(t, true, func(m *pluginapi.Manifest) {
 					m.Hooks = []pluginapi.HookDecl{{Point: pluginapi.BeforeTool, OnError: c.onError, Mutates: c.mutates}}
-					m.Limits = &pluginapi.Limits{TimeoutMS: 2000}
 				})
 				ran := false
 				got, records, err := run(t, p.Hook(), harmless(&ran), "echo")
