@@ -67,8 +67,14 @@
 //     frame can be missing on the disk.
 //   - A write fails (disk full, quota, I/O error): ErrUnavailable with the
 //     *PathError; what was written of the frame is overwritten with newlines.
-//   - The machine dies in a write: the last frame misses a sector. It is torn: the
-//     next writer moves it to a file of its own and goes on from the last whole commit.
+//   - The machine loses power at any moment: everything that was acknowledged is
+//     there (commits, fences, signals, deletions), and what was on its way is there
+//     whole or not at all. A last frame that misses a sector is torn: the next writer
+//     moves it to a file of its own and goes on from the last whole commit. Space that
+//     was never written counts as blank, also where it reads as NUL bytes. The promise
+//     takes two things for granted: a sector of 512 bytes is written whole or not at
+//     all, and a flush keeps what was written before it, of a file its content and
+//     length, of a folder its names. The tests try every moment of a record's life.
 //   - Anything else that does not match its checksum or link is ErrCorrupt, and so
 //     is a file that was cut short: a record in use always has newlines behind the
 //     last frame, a released one has a mark that says where it ends. What stands
