@@ -168,7 +168,10 @@ func TestTheSuiteKnowsNoBackendAndOnlyTheCommandDoes(t *testing.T) {
 			if dep, ours := strings.CutPrefix(imp, module); ours && under(dep, "backends") && !under(self, "backends") && !under(self, "cmd/hostctl") {
 				t.Errorf("%s imports the backend %s", self, dep)
 			}
-			if imp == "testing" && !under(self, "conformance") && !under(self, "pluginapi/guest") {
+			if imp == module+"internal/bench" {
+				t.Errorf("%s imports the benchmarks' kit outside tests", self)
+			}
+			if imp == "testing" && !under(self, "conformance") && !under(self, "pluginapi/guest") && self != "internal/bench" {
 				t.Errorf("%s imports testing outside tests", self)
 			}
 		}
