@@ -41,8 +41,13 @@ func (r *Reader) Number() string {
 // digits takes one or more digits.
 func (r *Reader) digits() bool {
 	start := r.pos
-	for r.at(r.pos) && isDigit(r.s[r.pos]) {
-		r.pos++
+	for r.at(r.pos) {
+		i := digitsEnd(r.s, r.pos)
+		more := i == len(r.s) && i > r.pos // the number may cross the end of the front
+		r.pos = i
+		if !more {
+			break
+		}
 	}
 	if r.pos == start {
 		r.unexpected("a digit")

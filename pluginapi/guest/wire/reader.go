@@ -49,14 +49,20 @@ func (r *Reader) Offset() int { return r.pos }
 func (r *Reader) failAt(pos int, detail string) {
 	if r.err == nil {
 		r.err = &Error{Offset: pos, Detail: detail}
+		r.s, r.more = "", nil // so that nobody needs to ask for an error before a byte
 	}
 }
 
 // at reports whether byte i exists, loading the rest of the text when it must.
 func (r *Reader) at(i int) bool {
-	if i < len(r.s) {
-		return true
-	}
+	return i < len(r.s) || r.fetch(i)
+}
+
+// fetch loads the rest of the text, if there is any, and says whether byte i exists
+// then. It is not inlined, so that at is.
+//
+//go:noinline
+func (r *Reader) fetch(i int) bool {
 	if r.more == nil {
 		return false
 	}
@@ -65,10 +71,16 @@ func (r *Reader) at(i int) bool {
 }
 
 // peek skips white space and gives the next byte; 0 at the end or after an error.
+// It is small so that it is inlined: calls are dear in a guest.
 func (r *Reader) peek() byte {
-	if r.err != nil {
-		return 0
+	if i := r.pos; i < len(r.s) && r.s[i] > ' ' {
+		return r.s[i]
 	}
+	return r.skipSpace()
+}
+
+//go:noinline
+func (r *Reader) skipSpace() byte {
 	for r.at(r.pos) {
 		switch c := r.s[r.pos]; c {
 		case ' ', '\t', '\n', '\r':

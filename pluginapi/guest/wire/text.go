@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"math/bits"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -77,9 +79,10 @@ func plainEnd(s string, i int) int {
 			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 		// A byte's high bit is set where it was set, where less than 0x20 was left
 		// of it, or where it was equal and becomes -1. Borrows only start at such a
-		// byte, so no bit says that all eight are plain.
-		if (w|(w-0x20*each)|((w^'"'*each)-each)|((w^'\\'*each)-each))&high != 0 {
-			break
+		// byte, so no bit says that all eight are plain, and the lowest bit is the first
+		// byte that is not.
+		if found := (w | (w - 0x20*each) | ((w ^ '"'*each) - each) | ((w ^ '\\'*each) - each)) & high; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
 		}
 		i += 8
 	}
@@ -109,10 +112,14 @@ func (r *Reader) escapeLen(i int) int {
 func unescape(body string) string {
 	out := make([]byte, 0, len(body))
 	for i := 0; i < len(body); {
-		c := body[i]
-		if c != '\\' {
-			out = append(out, c)
-			i++
+		if body[i] != '\\' {
+			// Up to the next escape in one piece: turns of a loop are dear in a guest.
+			n := strings.IndexByte(body[i:], '\\')
+			if n < 0 {
+				n = len(body) - i
+			}
+			out = append(out, body[i:i+n]...)
+			i += n
 			continue
 		}
 		if e := body[i+1]; e != 'u' {
