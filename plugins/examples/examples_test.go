@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func load(t *testing.T, folder, module string) *wasm.Plugin {
+func load(t testing.TB, folder, module string) *wasm.Plugin {
 	t.Helper()
 	code, err := os.ReadFile(filepath.Join(folder, module))
 	if err != nil {
