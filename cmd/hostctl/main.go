@@ -23,7 +23,8 @@ import (
 func main() {
 	// A reader of stdout that goes away must not kill a run: the write fails
 	// instead, and what was begun ends durably.
-	signal.Ignore(syscall.SIGPIPE)
+	// It is not ignored, since what a run starts would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
