@@ -57,8 +57,8 @@ func TestMachineCodeIsKeptOnDisk(t *testing.T) {
 		t.Errorf("got %v, %v; want mode 0700", st.Mode(), err)
 	}
 	files := cacheFiles(t, dir)
-	if len(files) != 2 {
-		t.Fatalf("got %v, want the code and its checksums", files)
+	if len(files) != 3 {
+		t.Fatalf("got %v, want the metered module, the code and its checksums", files)
 	}
 	before, err := os.Stat(files[0])
 	if err != nil {

@@ -15,6 +15,9 @@ import (
 
 // compile fills c. A cache entry that is damaged is thrown away and built anew, once.
 func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
+	if r.cached(ctx, c) {
+		return
+	}
 	code, err := r.rewrite(original, meter.Options{})
 	switch {
 	case err == nil:
@@ -33,6 +36,10 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
 		return
 	}
 	entry := r.disk.entry(c.digest, c.metered)
+	if c.metered { // cached has looked, and said what is wrong with an entry that is there
+		c.err = r.buildIntoCache(ctx, c, original, code, entry)
+		return
+	}
 	switch ok, err := entry.verify(); {
 	case err != nil:
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is damaged; compiling again", attrDigest(c.digest), attrErr(err))
@@ -46,6 +53,36 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
 	}
 	c.err = r.buildIntoCache(ctx, c, original, code, entry)
+}
+
+// cached fills c from the entry of a metered module, which most are: it holds the
+// module as metered beside its machine code, so that a warm start need not meter it
+// again.
+func (r *Runtime) cached(ctx context.Context, c *compiled) bool {
+	if r.disk == nil {
+		return false
+	}
+	entry := r.disk.entry(c.digest, true)
+	ok, err := entry.verify()
+	if err != nil {
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is damaged; compiling again", attrDigest(c.digest), attrErr(err))
+		return false
+	}
+	if !ok {
+		return false
+	}
+	c.metered = true
+	// The digest of the original is part of the entry's name, and only what was
+	// validated gets an entry.
+	code, err := entry.module()
+	if err == nil {
+		err = r.build(ctx, c, nil, code, entry.dir, true)
+	}
+	if err != nil {
+		c.metered = false
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
+	}
+	return err == nil
 }
 
 // buildIntoCache compiles in a new folder and puts that in the entry's place, so
@@ -66,7 +103,13 @@ func (r *Runtime) buildIntoCache(ctx context.Context, c *compiled, original, cod
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))
 		return nil
 	}
-	if err := entry.commit(dir); err != nil {
+	if c.metered {
+		err = entry.keepModule(dir, code)
+	}
+	if err == nil {
+		err = entry.commit(dir)
+	}
+	if err != nil {
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))
 		entry.drop(dir)
 	}

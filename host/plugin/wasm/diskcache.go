@@ -20,10 +20,12 @@ import (
 type diskCache struct{ root string }
 
 const (
-	sumsFile  = "sums"
-	buildMark = ".build-"
+	sumsFile = "sums"
+	// moduleFile is the module as it was compiled, of a metered one.
+	moduleFile = "metered.wasm"
+	buildMark  = ".build-"
 	// buildFormat changes when the same digest gives other code: a new metering pass, other features.
-	buildFormat = "3"
+	buildFormat = "4"
 	staleBuild  = time.Hour
 )
 
@@ -102,6 +104,14 @@ func (e cacheEntry) verify() (bool, error) {
 		return false, errors.New("checksums differ")
 	}
 	return true, nil
+}
+
+// module is the metered module of an entry that verify found whole.
+func (e cacheEntry) module() ([]byte, error) { return os.ReadFile(filepath.Join(e.dir, moduleFile)) }
+
+// keepModule puts the metered module into a folder of begin.
+func (e cacheEntry) keepModule(built string, code []byte) error {
+	return os.WriteFile(filepath.Join(built, moduleFile), code, 0o600)
 }
 
 // begin makes a folder to build in.
