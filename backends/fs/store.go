@@ -95,14 +95,14 @@ func open(c Config, rec disk.Recorder) (*Store, error) {
 	}
 	m, err := medium(root)
 	if err != nil {
-		return nil, errors.Join(&store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be used", Err: err}, root.Close())
+		return nil, errors.Join(&store.Error{Op: op, Kind: store.ErrUnavailable, Detail: fmt.Sprintf("the store's folder %s can't be used", c.Dir), Err: err}, root.Close())
 	}
 	level, how, err := promise(m, c.Insist)
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	if err := try(root); err != nil {
-		return nil, errors.Join(&store.Error{Op: op, Kind: store.ErrUnavailable, Detail: "the store's folder can't be used", Err: err}, root.Close())
+		return nil, errors.Join(&store.Error{Op: op, Kind: store.ErrUnavailable, Detail: fmt.Sprintf("the store's folder %s can't be used", c.Dir), Err: err}, root.Close())
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
