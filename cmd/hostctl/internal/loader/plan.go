@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/settings"
@@ -67,23 +68,17 @@ func (p *Plan) Summary() string {
 
 func (l Library) read(req Request) ([]*use, error) {
 	var uses []*use
+	sources := l.sources(req)
 	byPlace := map[string]*use{}
 	want := func(ref settings.PluginRef, kind pluginapi.Kind, mark func(*use)) error {
-		name := ref.Arg
-		if ref.Bundled() && name == Demo {
-			name = DemoPlugin
-		}
-		place := ref.Path + "\x00" + name
-		if !ref.Bundled() {
-			place = ref.Path
-		}
+		place := placeOf(ref)
 		u := byPlace[place]
 		if u == nil {
-			src, err := l.Read(ref)
-			if err != nil {
-				return err
+			src := sources[place]
+			if src.err != nil {
+				return src.err
 			}
-			u = &use{source: src, config: settings.Options{}}
+			u = &use{source: src.source, config: settings.Options{}}
 			byPlace[place] = u
 			uses = append(uses, u)
 		}
@@ -115,6 +110,41 @@ func (l Library) read(req Request) ([]*use, error) {
 		}
 	}
 	return uses, nil
+}
+
+// placeOf tells modules apart: two arguments of one place are one module.
+func placeOf(ref settings.PluginRef) string {
+	switch {
+	case !ref.Bundled():
+		return ref.Path
+	case ref.Arg == Demo:
+		return "\x00" + DemoPlugin
+	}
+	return "\x00" + ref.Arg
+}
+
+// readSource is what became of reading one module.
+type readSource struct {
+	source *Source
+	err    error
+}
+
+// sources reads all modules of a request side by side, each once: unpacking and
+// checking one takes a while. An error is told in the order of the request, by
+// whoever wants the module.
+func (l Library) sources(req Request) map[string]*readSource {
+	out := map[string]*readSource{}
+	var group sync.WaitGroup
+	for _, ref := range slices.Concat([]settings.PluginRef{req.Provider}, req.Hooks, req.Tools) {
+		if out[placeOf(ref)] != nil {
+			continue
+		}
+		r := &readSource{}
+		out[placeOf(ref)] = r
+		group.Go(func() { r.source, r.err = l.Read(ref) })
+	}
+	group.Wait()
+	return out
 }
 
 // check finds requests that make no sense, before anything is loaded.
