@@ -1,8 +1,9 @@
 # What people run by hand. CI is .ci/run.
 
 FUZZTIME ?= 60s
+SOAKTIME ?= 60s
 
-.PHONY: format lint test fuzz bundle
+.PHONY: format lint test fuzz soak bundle
 
 format: ## format all sources
 	go tool -modfile=internal/tools/go.mod gofumpt -w $$(git ls-files '*.go')
@@ -14,13 +15,21 @@ lint: ## vet and lint
 test: ## all tests
 	go test ./...
 
-fuzz: ## fuzz every target for FUZZTIME
-	@set -e; for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+# A package is compiled once for all its targets. What fails is not made smaller:
+# that takes longer than finding it.
+fuzz: ## fuzz every target for FUZZTIME, a duration or a count as in 300x
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; cache=$$(go env GOCACHE)/fuzz/loophost; \
+	for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+	  go test -c -fuzz . -o "$$tmp/fuzz.test" ./$$dir; \
 	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | cut -c6- | sort -u); do \
 	    echo "fuzz ./$$dir $$target"; \
-	    go test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) >/tmp/loophost-fuzz.$$$$ 2>&1 || { cat /tmp/loophost-fuzz.$$$$; exit 1; }; \
+	    (cd $$dir && "$$tmp/fuzz.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
+	      -test.fuzzminimizetime 1x -test.fuzzcachedir "$$cache/$$dir") >"$$tmp/out" 2>&1 || { cat "$$tmp/out"; exit 1; }; \
 	  done; \
 	done
+
+soak: ## keep 64 sessions busy for SOAKTIME and look for leaks
+	go test ./internal/soak -count=1 -v -timeout 0 -args -soak $(SOAKTIME)
 
 bundle: ## rebuild the bundled plugins
 	go generate ./plugins/bundled

@@ -44,7 +44,10 @@ type guests struct {
 
 func load(t *testing.T) guests {
 	t.Helper()
-	r, err := wasm.New(t.Context(), wasm.Config{CacheDir: t.TempDir()})
+	// Patient, since 64 sessions on a busy machine are slow: here deadlines are not
+	// what is looked at.
+	patient := wasm.Limits{HookTimeout: time.Minute, StartTimeout: time.Minute}
+	r, err := wasm.New(t.Context(), wasm.Config{CacheDir: t.TempDir(), Limits: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
