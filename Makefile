@@ -3,7 +3,7 @@
 FUZZTIME ?= 60s
 SOAKTIME ?= 60s
 
-.PHONY: format lint test fuzz soak bundle
+.PHONY: format lint test fuzz soak bench bundle
 
 format: ## format all sources
 	go tool -modfile=internal/tools/go.mod gofumpt -w $$(git ls-files '*.go')
@@ -30,6 +30,9 @@ fuzz: ## fuzz every target for FUZZTIME, a duration or a count as in 300x
 
 soak: ## keep 64 sessions busy for SOAKTIME and look for leaks
 	go test ./internal/soak -count=1 -v -timeout 0 -args -soak $(SOAKTIME)
+
+bench: ## print what the benchmarks with a target measure, as ratios to their floors
+	go run ./internal/bench/table
 
 bundle: ## rebuild the bundled plugins
 	go generate ./plugins/bundled
