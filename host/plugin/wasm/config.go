@@ -34,8 +34,7 @@ type Limits struct {
 
 	// Concurrent bounds the calls of one plugin that run at once; more wait. Default 16.
 	Concurrent int
-	// Idle bounds the warm instances that wait for a call. Default: Concurrent, so that
-	// calls side by side find warm ones however often they come.
+	// Idle bounds the warm instances that wait for a call. Default 4.
 	Idle int
 	// Sessions bounds the instances that lease mode "session" keeps; the one idle
 	// for longest goes first. Default 64.
@@ -50,6 +49,7 @@ type Limits struct {
 const (
 	defaultStart      = 10 * time.Second
 	defaultConcurrent = 16
+	defaultIdle       = 4
 	defaultSessions   = 64
 	defaultRecycle    = 10_000
 	// grace is how long a caller waits for a guest that was told to end before the
@@ -87,7 +87,7 @@ func (l Limits) withDefaults() Limits {
 	dur(&l.StartTimeout, defaultStart)
 	dur(&l.CompileTimeout, pluginapi.MaxCompileSeconds*time.Second)
 	def(&l.Concurrent, defaultConcurrent)
-	def(&l.Idle, l.Concurrent)
+	def(&l.Idle, defaultIdle)
 	def(&l.Sessions, defaultSessions)
 	def(&l.RecycleCalls, defaultRecycle)
 	return l
