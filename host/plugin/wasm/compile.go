@@ -18,7 +18,11 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
 	if r.cached(ctx, c) {
 		return
 	}
-	code, err := r.rewrite(original, meter.Options{})
+	rewrite := meter.Rewrite
+	if r.rewrite != nil {
+		rewrite = r.rewrite
+	}
+	code, err := rewrite(original, meter.Options{})
 	switch {
 	case err == nil:
 		c.metered = true
@@ -59,7 +63,7 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
 // module as metered beside its machine code, so that a warm start need not meter it
 // again.
 func (r *Runtime) cached(ctx context.Context, c *compiled) bool {
-	if r.disk == nil {
+	if r.disk == nil || r.rewrite != nil {
 		return false
 	}
 	entry := r.disk.entry(c.digest, true)

@@ -22,7 +22,9 @@ type Runtime struct {
 	log    *slog.Logger
 	limits Limits
 	disk   *diskCache // nil: memory only
-	// rewrite is the metering pass; a test of the fallback puts one that refuses here.
+	// rewrite is the metering pass where it is not meter.Rewrite: a test of the
+	// fallback puts one that refuses here. What the usual pass left in the cache is
+	// not its work, and is not used then.
 	rewrite func([]byte, meter.Options) ([]byte, error)
 
 	mu      sync.Mutex
@@ -40,7 +42,7 @@ func features() api.CoreFeatures {
 // New prepares a Runtime. It fails when the cache folder can't be made private.
 func New(_ context.Context, cfg Config) (*Runtime, error) {
 	r := &Runtime{
-		log: cfg.Logger, limits: cfg.Limits.withDefaults(), rewrite: meter.Rewrite,
+		log: cfg.Logger, limits: cfg.Limits.withDefaults(),
 		modules: map[string]*compiled{}, plugins: map[*Plugin]struct{}{},
 	}
 	if r.log == nil {
