@@ -109,7 +109,7 @@ func (r *Runtime) check(m Module) (*Plugin, error) {
 		closing: make(chan struct{}), gone: make(chan struct{}), sessions: map[string]*sessionLease{},
 	}
 	if m.Digest != "" && m.Digest != p.info.Digest {
-		return p, fmt.Errorf("%w: approved is %s, the bytes are %s: run hostctl plugin add to approve them", ErrDigest, m.Digest, p.info.Digest)
+		return p, fmt.Errorf("%w: approved is %s, the bytes are %s: look at what changed, then approve the new digest", ErrDigest, m.Digest, p.info.Digest)
 	}
 	if len(m.Wasm) > r.limits.ModuleBytes {
 		return p, tooLarge(len(m.Wasm), r.limits.ModuleBytes)

@@ -49,7 +49,7 @@ func (p *Plugin) enter() error {
 		return ErrClosed
 	}
 	if p.abandoned >= maxAbandoned {
-		return breachf(plugin.FaultDisabled, "switched off: %d calls did not end when they were told to; load it again, or run it with isolation \"process\"", p.abandoned)
+		return breachf(plugin.FaultDisabled, "switched off: %d calls did not end when they were told to; load it again, or do without it", p.abandoned)
 	}
 	p.running.Add(1)
 	return nil
