@@ -5,8 +5,9 @@
 //	                            ──Open()──▶ handle ─┴─▶ one mutex, one map
 //
 // A Memory is the data; every Open gives an independent handle onto it, like a
-// second process would have, so two owners can meet on one record. Everything
-// happens under one mutex: each method is one atomic step.
+// second process would have, so two owners can meet on one record. The rules are
+// those of host/store/ledger; a transaction is one mutex, held: each method is one
+// atomic step.
 //
 // Guarantees: all of the port's, at durability level memory. Leases run by the
 // injected clock; an expired lease only permits an Acquire (S-8). Failures:
