@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -39,42 +40,51 @@ var errBody = errors.New("the frame's body is damaged")
 // Encode builds one frame: header, meta line, one line for each part. It sets
 // h.Body, h.BodySum and h.Sum.
 func Encode(h *Header, m Meta, parts ...[]byte) ([]byte, error) {
-	letters := make([]byte, len(parts))
-	size := LineLen + 512
-	for i, p := range parts {
-		letters[i] = 'b'
-		if bytes.IndexByte(p, Filler) < 0 && isJSON(p) {
-			letters[i] = 'j'
+	return AppendFrame(nil, h, m, parts...)
+}
+
+// AppendFrame is Encode behind what dst holds already. With an error dst is as it was.
+func AppendFrame(dst []byte, h *Header, m Meta, parts ...[]byte) ([]byte, error) {
+	var room [16]byte // a commit has few parts
+	letters := room[:0]
+	size := LineLen + metaRoom + len(parts)
+	for _, p := range parts {
+		if isLine(p) {
+			letters = append(letters, 'j')
 			size += len(p) + 1
 			continue
 		}
+		letters = append(letters, 'b')
 		size += base64.StdEncoding.EncodedLen(len(p)) + 3
 	}
 	m.Parts = string(letters)
-	meta, err := json.Marshal(m)
+	start := len(dst)
+	out, err := m.appendTo(slices.Grow(dst, size)[:start+LineLen])
 	if err != nil {
-		return nil, fmt.Errorf("encode a frame's meta line: %w", err)
+		return dst, fmt.Errorf("encode a frame's meta line: %w", err)
 	}
-	buf := make([]byte, LineLen, size+len(meta))
-	buf = append(append(buf, meta...), Filler)
+	out = append(out, Filler)
 	for i, p := range parts {
 		if letters[i] == 'j' {
-			buf = append(buf, p...)
+			out = append(out, p...)
 		} else {
-			buf = append(buf, '"')
-			buf = base64.StdEncoding.AppendEncode(buf, p)
-			buf = append(buf, '"')
+			out = append(out, '"')
+			out = base64.StdEncoding.AppendEncode(out, p)
+			out = append(out, '"')
 		}
-		buf = append(buf, Filler)
+		out = append(out, Filler)
 	}
-	h.Body = int64(len(buf) - LineLen)
-	if h.Body > MaxBody {
-		return nil, fmt.Errorf("%w: it has %d bytes with all its lines; at most %d are allowed", ErrTooLong, h.Body, MaxBody)
+	body := out[start+LineLen:]
+	if len(body) > MaxBody {
+		return dst, fmt.Errorf("%w: it has %d bytes with all its lines; at most %d are allowed", ErrTooLong, len(body), MaxBody)
 	}
-	h.BodySum = Sum(buf[LineLen:])
-	h.AppendTo(buf[:0])
-	return buf, nil
+	h.Body, h.BodySum = int64(len(body)), Sum(body)
+	h.AppendTo(out[:start])
+	return out, nil
 }
+
+// isLine reports whether p can stand as a line of its own.
+func isLine(p []byte) bool { return bytes.IndexByte(p, Filler) < 0 && isJSON(p) }
 
 // isJSON reports whether p is one JSON value in valid UTF-8, as jq reads it.
 func isJSON(p []byte) bool { return jsontext.Value(p).IsValid(jsontext.AllowDuplicateNames(true)) }

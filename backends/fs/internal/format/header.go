@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 )
 
 // Filler is the byte that fills space written ahead. A frame never holds two in
@@ -58,17 +59,16 @@ const HeaderStart = `{"frame":"`
 // AppendTo appends the header's line and sets Sum.
 func (h *Header) AppendTo(dst []byte) []byte {
 	start := len(dst)
-	dst = fmt.Appendf(dst, `{"frame":"%s","at":%d,"rev":%d,"log":%d,"body":%d,"chain":"%s","prev":"%08x","bodysum":"%08x"`,
-		h.Kind, h.At, h.Rev, h.Log, h.Body, h.Chain, h.Prev, h.BodySum)
-	h.Sum = Sum(padded(dst[start:]))
-	return seal(dst, start)
-}
-
-// padded is a line's text as its checksum covers it.
-func padded(text []byte) []byte {
-	out := bytes.Repeat([]byte{' '}, LineLen-sealLen)
-	copy(out, text)
-	return out
+	dst = append(append(dst, HeaderStart...), h.Kind...)
+	dst = strconv.AppendInt(append(dst, `","at":`...), h.At, 10)
+	dst = strconv.AppendUint(append(dst, `,"rev":`...), h.Rev, 10)
+	dst = strconv.AppendUint(append(dst, `,"log":`...), h.Log, 10)
+	dst = strconv.AppendInt(append(dst, `,"body":`...), h.Body, 10)
+	dst = append(append(dst, `,"chain":"`...), h.Chain...)
+	dst = appendSum(append(dst, `","prev":"`...), h.Prev)
+	dst = appendSum(append(dst, `","bodysum":"`...), h.BodySum)
+	dst, h.Sum = seal(append(dst, '"'), start)
+	return dst
 }
 
 // ParseHeader decodes one header line of LineLen bytes.

@@ -22,8 +22,9 @@ type IndexLine struct {
 // AppendTo appends the entry's line.
 func (l IndexLine) AppendTo(dst []byte) []byte {
 	start := len(dst)
-	return seal(fmt.Appendf(dst, `{"at":%d,"rev":%d,"log":%d,"birth":%d,"key":"%s","prev":"%08x","chain":"%s"`,
+	dst, _ = seal(fmt.Appendf(dst, `{"at":%d,"rev":%d,"log":%d,"birth":%d,"key":"%s","prev":"%08x","chain":"%s"`,
 		l.At, l.Rev, l.Log, int64(l.Birth), l.Key, l.Prev, l.Chain), start)
+	return dst
 }
 
 // ParseIndexLine decodes one line of LineLen bytes.

@@ -2,6 +2,8 @@ package format
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -22,12 +24,29 @@ func Sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 // errLine says that a fixed-width line is not what was written.
 var errLine = errors.New("the line is damaged")
 
-// seal pads the line that starts at dst[start:] with blanks and ends it with its own checksum.
-func seal(dst []byte, start int) []byte {
-	for len(dst)-start < LineLen-sealLen {
-		dst = append(dst, ' ')
+// seal pads the line that starts at dst[start:] with blanks and ends it with its
+// own checksum, which it also gives.
+func seal(dst []byte, start int) ([]byte, uint32) {
+	if n := len(dst) - start; n < LineLen-sealLen {
+		dst = append(dst, blanks[n:]...)
 	}
-	return fmt.Appendf(dst, ",\"sum\":\"%08x\"}\n", Sum(dst[start:]))
+	sum := Sum(dst[start:])
+	return appendSeal(dst, sum), sum
+}
+
+// blanks is the longest padding that a line can need.
+const blanks = "                                                            " + // 60
+	"                                                            " +
+	"                                                            " +
+	"                                                         " // 57
+
+func appendSeal(dst []byte, sum uint32) []byte {
+	return append(appendSum(append(dst, `,"sum":"`...), sum), "\"}\n"...)
+}
+
+// appendSum appends a checksum in eight hex digits.
+func appendSum(dst []byte, sum uint32) []byte {
+	return hex.AppendEncode(dst, binary.BigEndian.AppendUint32(make([]byte, 0, 4), sum))
 }
 
 // unseal checks a line's checksum and gives it with the text before the padding.
@@ -37,7 +56,7 @@ func unseal(b []byte) (text []byte, sum uint32, err error) {
 	}
 	body := b[:LineLen-sealLen]
 	sum = Sum(body)
-	if want := fmt.Appendf(nil, ",\"sum\":\"%08x\"}\n", sum); !bytes.Equal(b[LineLen-sealLen:], want) {
+	if want := appendSeal(make([]byte, 0, sealLen), sum); !bytes.Equal(b[LineLen-sealLen:], want) {
 		return nil, 0, fmt.Errorf("%w: its checksum does not match", errLine)
 	}
 	return bytes.TrimRight(body, " "), sum, nil

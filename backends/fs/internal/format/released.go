@@ -18,7 +18,8 @@ type Released struct {
 
 // Encode gives the file's content.
 func (r Released) Encode() []byte {
-	return seal(fmt.Appendf(nil, `{"released":"%s","end":%d,"last":"%08x"`, r.Birth, r.End, r.Last), 0)
+	b, _ := seal(fmt.Appendf(nil, `{"released":"%s","end":%d,"last":"%08x"`, r.Birth, r.End, r.Last), 0)
+	return b
 }
 
 // ParseReleased decodes the file's content.
