@@ -157,21 +157,23 @@ func TestTheKillMatrixCatchesBrokenStores(t *testing.T) {
 	} {
 		broken[name] = func(s store.Store) store.Store { return commits{s, do} }
 	}
-	caught := map[string]bool{}
+	catches, caught := map[string]bool{}, map[string][]string{}
 	for name, with := range broken {
 		failed := crashFailures(t, tampered{newMini(""), with})
 		if len(failed) == 0 {
 			t.Errorf("a store that is broken (%s): want a case that fails, got none", name)
 		}
 		for id := range failed {
-			caught[id] = true
+			catches[id] = true
+			caught[name] = append(caught[name], id)
 		}
 	}
 	for _, c := range crashCases() {
-		if !caught[c.ID] {
+		if !catches[c.ID] {
 			t.Errorf("%s: want a broken store that it catches, got none", c.ID)
 		}
 	}
+	documented(t, ProfileCrash, caught)
 }
 
 // The rows of the matrix and the sides of each are all there.
