@@ -61,7 +61,7 @@ func (c *commander) call(t *testing.T, args ...string) answer {
 		In: strings.NewReader(c.in), Out: &out, Err: &errs, Getenv: func(name string) string { return values[name] }, Now: time.Now,
 		NewID: newID, Signals: make(chan os.Signal), Exit: func(code exit.Code) { t.Errorf("%q left with %d", args, code) },
 	}
-	code := root.Execute(t.Context(), &verb.Env{App: app, Library: loader.Library{Names: bundled.Names, Module: bundled.Module}}, args)
+	code := root.Execute(t.Context(), &verb.Env{App: app, Library: loader.Library{Names: bundled.Names, Digest: bundled.Digest, Manifest: bundled.Manifest, Module: bundled.Module}}, args)
 	a := answer{code, out.String(), errs.String()}
 	if code != exit.OK && (strings.Count(a.err, "hostctl: ") != 1 || strings.Contains(a.err, "goroutine ")) {
 		t.Errorf("%.200q: stderr is %.400q; want one message", args, a.err)

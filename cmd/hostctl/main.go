@@ -35,7 +35,7 @@ func main() {
 		InTTY: terminal(os.Stdin), OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr), Width: width(os.Stderr),
 		Getenv: os.Getenv, Now: time.Now, NewID: newID, Signals: signals, Exit: leave,
 	}
-	library := loader.Library{Names: bundled.Names, Module: bundled.Module}
+	library := loader.Library{Names: bundled.Names, Digest: bundled.Digest, Manifest: bundled.Manifest, Module: bundled.Module}
 	leave(root.Execute(context.Background(), &verb.Env{App: app, Library: library}, os.Args[1:]))
 }
 

@@ -1,7 +1,10 @@
 // Package bundled holds the plugins that travel inside hostctl: their modules,
 // built from the folders beside this one and compressed.
 //
-//	plugins/NAME/*.go, plugin.json ── go generate ─▶ NAME.wasm.gz, SHA256SUMS ── embedded
+//	plugins/NAME/*.go, plugin.json ── go generate ─▶ NAME.wasm.gz, NAME.json, SHA256SUMS ── embedded
+//
+// NAME.json is the manifest that the module has in it: who wants to know what a
+// plugin is, or finds its machine code in a cache by its digest, need not unpack it.
 //
 // The files are reproducible: a test builds every module again with the toolchain
 // that go.mod names and compares byte for byte.
@@ -24,7 +27,7 @@ import (
 
 //go:generate go run ./internal/rebuild
 
-//go:embed *.wasm.gz SHA256SUMS
+//go:embed *.wasm.gz *.json SHA256SUMS
 var files embed.FS
 
 // Errors of Module; told apart with errors.Is.
@@ -62,7 +65,8 @@ func Names() []string {
 	return names
 }
 
-// Digest is the SHA-256 of a plugin's module, "sha256:" and hex. Error: ErrUnknown.
+// Digest is the SHA-256 of a plugin's module, "sha256:" and hex, without unpacking
+// it. Error: ErrUnknown.
 func Digest(name string) (string, error) {
 	e, err := find(name)
 	return "sha256:" + e.digest, err
@@ -75,6 +79,19 @@ func find(name string) (entry, error) {
 		}
 	}
 	return entry{}, fmt.Errorf("%w: %q; there are %s", ErrUnknown, name, strings.Join(Names(), ", "))
+}
+
+// Manifest is the manifest of a plugin's module, as JSON. The bytes are the
+// caller's. Errors: ErrUnknown, ErrDamaged.
+func Manifest(name string) ([]byte, error) {
+	if _, err := find(name); err != nil {
+		return nil, err
+	}
+	doc, err := files.ReadFile(name + ".json")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	}
+	return doc, nil
 }
 
 // Module is a plugin's WebAssembly module, with its manifest in it and its

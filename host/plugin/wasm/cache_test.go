@@ -58,7 +58,7 @@ func TestMachineCodeIsKeptOnDisk(t *testing.T) {
 	}
 	files := cacheFiles(t, dir)
 	if len(files) != 3 {
-		t.Fatalf("got %v, want the metered module, the code and its checksums", files)
+		t.Fatalf("got %v, want the outline, the code and its checksums", files)
 	}
 	before, err := os.Stat(files[0])
 	if err != nil {
@@ -100,8 +100,8 @@ func TestDamagedMachineCodeIsBuiltAgain(t *testing.T) {
 				}
 				loadOnce(t, dir)
 				e := (&diskCache{root: dir}).entry(Digest(tiny{call: answer204()}.wasm()), true)
-				if ok, err := e.verify(); !ok || err != nil {
-					t.Errorf("the entry is still not whole: %v, %v", ok, err)
+				if k, err := e.verify(); k == nil || err != nil {
+					t.Errorf("the entry is still not whole: %v, %v", k, err)
 				}
 				for _, f := range cacheFiles(t, dir) {
 					if strings.Contains(f, buildMark) {
@@ -113,7 +113,7 @@ func TestDamagedMachineCodeIsBuiltAgain(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -129,11 +129,11 @@ func TestCodeWithValidChecksumsThatTheEngineRefusesIsBuiltAgain(t *testing.T) {
 			check(t, os.WriteFile(f, []byte("something else"), 0o600))
 		}
 	}
-	list, err := sums(e.dir)
+	spoilt, err := readEntry(e.dir)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(e.dir, sumsFile), []byte(list), 0o600))
+	check(t, os.WriteFile(filepath.Join(e.dir, sumsFile), []byte(spoilt.sums), 0o600))
 	loadOnce(t, dir)
-	if now, err := sums(e.dir); err != nil || now == list {
+	if now, err := readEntry(e.dir); err != nil || now.sums == spoilt.sums {
 		t.Errorf("the entry was kept: %v", err)
 	}
 }

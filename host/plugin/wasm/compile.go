@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/tetratelabs/wazero"
@@ -14,15 +16,22 @@ import (
 )
 
 // compile fills c. A cache entry that is damaged is thrown away and built anew, once.
-func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
-	if r.cached(ctx, c) {
-		return
+func (r *Runtime) compile(ctx context.Context, c *compiled, src *source) {
+	if src.kept != nil {
+		err := r.buildKept(ctx, c, src)
+		if err == nil {
+			return
+		}
+		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
+		if src.bare, c.err = src.again(); c.err != nil {
+			return
+		}
 	}
 	rewrite := meter.Rewrite
 	if r.rewrite != nil {
 		rewrite = r.rewrite
 	}
-	code, err := rewrite(original, meter.Options{})
+	code, err := rewrite(src.bare, meter.Options{})
 	switch {
 	case err == nil:
 		c.metered = true
@@ -30,85 +39,71 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, original []byte) {
 		// None that passes the bounds is known; it would be one that our own pass
 		// does not know and the engine takes.
 		r.log.LogAttrs(ctx, levelWarn, "module can't be metered; its time is bounded by closing on context end", attrDigest(c.digest), attrErr(err))
-		code = original
+		code = src.bare
 	default:
 		c.err = err
 		return
 	}
 	if r.disk == nil {
-		c.err = r.build(ctx, c, original, code, "", false)
+		c.err = r.build(ctx, c, src.bare, code, "", false)
 		return
 	}
 	entry := r.disk.entry(c.digest, c.metered)
-	if c.metered { // cached has looked, and said what is wrong with an entry that is there
-		c.err = r.buildIntoCache(ctx, c, original, code, entry)
+	if c.metered { // lookup has looked, and said what is wrong with an entry that is there
+		c.err = r.buildIntoCache(ctx, c, src, code, entry)
 		return
 	}
-	switch ok, err := entry.verify(); {
+	switch k, err := entry.verify(); {
 	case err != nil:
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is damaged; compiling again", attrDigest(c.digest), attrErr(err))
-	case ok:
+	case k != nil:
 		// The digest of the original is part of the entry's name, and only what was
 		// validated gets an entry.
-		err := r.build(ctx, c, original, code, entry.dir, true)
+		err := r.build(ctx, c, src.bare, code, entry.dir, true)
 		if err == nil {
 			return
 		}
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
 	}
-	c.err = r.buildIntoCache(ctx, c, original, code, entry)
+	c.err = r.buildIntoCache(ctx, c, src, code, entry)
 }
 
-// cached fills c from the entry of a metered module, which most are: it holds the
-// module as metered beside its machine code, so that a warm start need not meter it
-// again.
-func (r *Runtime) cached(ctx context.Context, c *compiled) bool {
-	if r.disk == nil || r.rewrite != nil {
-		return false
-	}
-	entry := r.disk.entry(c.digest, true)
-	ok, err := entry.verify()
-	if err != nil {
-		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is damaged; compiling again", attrDigest(c.digest), attrErr(err))
-		return false
-	}
-	if !ok {
-		return false
-	}
+// buildKept fills c from the cache. The digest of the original is part of the
+// entry's name, and only what was validated gets an entry.
+func (r *Runtime) buildKept(ctx context.Context, c *compiled, src *source) error {
 	c.metered = true
-	// The digest of the original is part of the entry's name, and only what was
-	// validated gets an entry.
-	code, err := entry.module()
+	err := r.build(ctx, c, nil, src.outline.code, src.kept.dir, true)
 	if err == nil {
-		err = r.build(ctx, c, nil, code, entry.dir, true)
+		if err = src.kept.unchanged(); err != nil {
+			c.free()
+		}
 	}
 	if err != nil {
 		c.metered = false
-		r.log.LogAttrs(ctx, levelWarn, "compilation cache entry is not usable; compiling again", attrDigest(c.digest), attrErr(err))
 	}
-	return err == nil
+	return err
 }
 
 // buildIntoCache compiles in a new folder and puts that in the entry's place, so
 // that other processes see whole entries only. A cache that can't be written
 // costs time, not the plugin.
-func (r *Runtime) buildIntoCache(ctx context.Context, c *compiled, original, code []byte, entry cacheEntry) error {
+func (r *Runtime) buildIntoCache(ctx context.Context, c *compiled, src *source, code []byte, entry cacheEntry) error {
 	dir, err := entry.begin()
 	if err != nil {
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))
-		return r.build(ctx, c, original, code, "", false)
+		return r.build(ctx, c, src.bare, code, "", false)
 	}
-	if err := r.build(ctx, c, original, code, dir, false); err != nil {
+	if err := r.build(ctx, c, src.bare, code, dir, false); err != nil {
 		// Either the module is at fault, or the disk is full: without a cache we see which.
 		entry.drop(dir)
-		if r.build(ctx, c, original, code, "", false) != nil {
+		if r.build(ctx, c, src.bare, code, "", false) != nil {
 			return err
 		}
 		r.log.LogAttrs(ctx, levelWarn, "compilation cache can't be written", attrDigest(c.digest), attrErr(err))
 		return nil
 	}
 	if c.metered {
-		err = entry.keepModule(dir, code)
+		err = keepOutline(ctx, entry, dir, src, code)
 	}
 	if err == nil {
 		err = entry.commit(dir)
@@ -118,6 +113,64 @@ func (r *Runtime) buildIntoCache(ctx context.Context, c *compiled, original, cod
 		entry.drop(dir)
 	}
 	return nil
+}
+
+// keepOutline puts the outline of a metered module beside its machine code, and
+// gives the code the name under which the engine looks for the outline's. That name
+// is the engine's secret, so the outline is compiled once, elsewhere, to learn it.
+func keepOutline(ctx context.Context, entry cacheEntry, dir string, src *source, code []byte) error {
+	out, err := outlineOf(code, src.size, src.doc)
+	if err != nil {
+		return err
+	}
+	inside, err := readOutline(out)
+	if err != nil {
+		return err
+	}
+	aside, err := entry.begin()
+	if err != nil {
+		return err
+	}
+	defer entry.drop(aside)
+	if err := compileInto(ctx, aside, inside.code); err != nil {
+		return err
+	}
+	from, err := machineCode(dir)
+	if err != nil {
+		return err
+	}
+	to, err := machineCode(aside)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, outlineFile), out, 0o600)
+}
+
+// compileInto leaves the machine code of a metered module in dir.
+func compileInto(ctx context.Context, dir string, code []byte) error {
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return err
+	}
+	rt := wazero.NewRuntimeWithConfig(ctx, engineConfig(cache, true))
+	err = survive(func() error {
+		_, err := rt.CompileModule(ctx, code)
+		return err
+	})
+	return errors.Join(err, rt.Close(ctx), cache.Close(ctx))
+}
+
+// engineConfig is how modules are compiled. Machine code of the cache is found again
+// only under the same.
+func engineConfig(cache wazero.CompilationCache, metered bool) wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().
+		WithCoreFeatures(features()).
+		WithCompilationCache(cache).
+		WithCloseOnContextDone(!metered).
+		WithDebugInfoEnabled(false)
 }
 
 // build makes a wazero runtime with the host modules and compiles code in it.
@@ -136,11 +189,7 @@ func (r *Runtime) build(ctx context.Context, c *compiled, original, code []byte,
 		}
 		n.cache = cache
 	}
-	n.rt = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
-		WithCoreFeatures(features()).
-		WithCompilationCache(n.cache).
-		WithCloseOnContextDone(!c.metered).
-		WithDebugInfoEnabled(false))
+	n.rt = wazero.NewRuntimeWithConfig(ctx, engineConfig(n.cache, c.metered))
 	err := func() error {
 		if _, err := wasi_snapshot_preview1.Instantiate(ctx, n.rt); err != nil {
 			return fmt.Errorf("host module %s: %w", wasiModule, err)

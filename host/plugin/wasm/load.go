@@ -3,7 +3,6 @@ package wasm
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,23 +15,6 @@ import (
 	"github.com/loophost/loophost/pluginapi"
 )
 
-// ErrDigest: a module's bytes are not the ones that were approved.
-var ErrDigest = errors.New("the digest is not the approved one")
-
-// Module is what Load loads.
-type Module struct {
-	// Path is where the module came from, for messages only; "": the manifest's name is used.
-	Path string
-	Wasm []byte
-	// SidecarManifest is the plugin.json beside the module; nil: there is none.
-	SidecarManifest []byte
-	// Digest, if not "", is the approved one: "sha256:" and hex.
-	Digest string
-	// Config is the operator's configuration of the plugin, a JSON object; empty: {}.
-	Config json.RawMessage
-	Grants Grants
-}
-
 // Grants are what the operator lets a plugin use. Only what its manifest requests
 // too is in force.
 type Grants struct {
@@ -44,9 +26,10 @@ type Grants struct {
 
 // Load checks, compiles and starts a module. Errors are a *plugin.Fault of kind
 // FaultLoad (it is unusable as it is; nothing of it ran) or FaultStart, or ctx's
-// error, or ErrClosed. The bytes are not kept.
+// error, or ErrClosed. The bytes are not kept, but they must stay as they are: a
+// compilation that nobody waits for any more may still read them.
 func (r *Runtime) Load(ctx context.Context, m Module) (*Plugin, error) {
-	p, err := r.check(m)
+	p, src, err := r.check(ctx, m)
 	if err != nil {
 		name := p.info.Name
 		if m.Path != "" {
@@ -54,7 +37,7 @@ func (r *Runtime) Load(ctx context.Context, m Module) (*Plugin, error) {
 		}
 		return nil, &plugin.Fault{Plugin: name, Digest: p.info.Digest, Kind: plugin.FaultLoad, Err: err}
 	}
-	code, err := r.acquire(ctx, p.info.Digest, p.bare)
+	code, err := r.acquire(ctx, src)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -64,7 +47,7 @@ func (r *Runtime) Load(ctx context.Context, m Module) (*Plugin, error) {
 	default:
 		return nil, p.fault(&breach{kind: plugin.FaultLoad, detail: "compilation", err: err})
 	}
-	p.code, p.bare = code, nil
+	p.code = code
 
 	r.mu.Lock()
 	if r.closed {
@@ -102,48 +85,39 @@ func (p *Plugin) warm(ctx context.Context) error {
 
 // check does all that needs no compilation. The plugin it returns is never nil,
 // and names what is known of the module.
-func (r *Runtime) check(m Module) (*Plugin, error) {
+func (r *Runtime) check(ctx context.Context, m Module) (*Plugin, *source, error) {
 	p := &Plugin{
 		r:       r,
-		info:    plugin.Info{Name: "?", Digest: Digest(m.Wasm), Isolation: "wasm"},
+		info:    plugin.Info{Name: "?", Isolation: "wasm"},
 		closing: make(chan struct{}), gone: make(chan struct{}), sessions: map[string]*sessionLease{},
 	}
-	if m.Digest != "" && m.Digest != p.info.Digest {
-		return p, fmt.Errorf("%w: approved is %s, the bytes are %s: look at what changed, then approve the new digest", ErrDigest, m.Digest, p.info.Digest)
+	var err error
+	if p.info.Digest, err = m.digest(); err != nil {
+		return p, nil, err
 	}
-	if len(m.Wasm) > r.limits.ModuleBytes {
-		return p, tooLarge(len(m.Wasm), r.limits.ModuleBytes)
-	}
-	secs, err := sections(m.Wasm)
+	src, secs, err := r.source(ctx, m, p.info.Digest)
 	if err != nil {
-		return p, err
+		return p, nil, err
 	}
 	p.manifest, err = manifestOf(secs, m.SidecarManifest)
 	if err != nil {
-		return p, err
+		return p, nil, err
 	}
 	p.info.Name, p.info.Version = p.manifest.Name, p.manifest.Version
-	sh, err := readShape(secs)
+	sh, err := src.check(secs)
 	if err != nil {
-		return p, err
+		return p, nil, err
 	}
-	if err := sh.checkABI(); err != nil {
-		return p, err
-	}
-	if err := checkBounds(secs); err != nil {
-		return p, err
-	}
-	p.bare = withoutCustom(secs)
 	p.limits = r.limits.lowered(p.manifest.Limits)
 	if sh.memMin > uint64(p.limits.MemoryPages) {
-		return p, fmt.Errorf("it needs %d pages of memory to start, its limit is %d", sh.memMin, p.limits.MemoryPages)
+		return p, nil, fmt.Errorf("it needs %d pages of memory to start, its limit is %d", sh.memMin, p.limits.MemoryPages)
 	}
 	if p.config, err = checkConfig(p.manifest.Config, m.Config); err != nil {
-		return p, fmt.Errorf("configuration: %w", err)
+		return p, nil, fmt.Errorf("configuration: %w", err)
 	}
 	p.grant(m.Grants)
 	p.slots = make(chan struct{}, p.limits.Concurrent)
-	return p, nil
+	return p, src, nil
 }
 
 // grant puts in force what is both requested and granted.

@@ -117,12 +117,7 @@ func AppendManifest(wasm, manifestJSON []byte) ([]byte, error) {
 			out = append(out, s.raw...)
 		}
 	}
-	body := appendU32(nil, uint32(len(pluginapi.ManifestSection)))
-	body = append(body, pluginapi.ManifestSection...)
-	body = append(body, manifestJSON...)
-	out = append(out, secCustom)
-	out = appendU32(out, uint32(len(body)))
-	return append(out, body...), nil
+	return appendCustom(out, pluginapi.ManifestSection, manifestJSON), nil
 }
 
 // appendU32 appends v in unsigned LEB128.

@@ -20,7 +20,6 @@ type Plugin struct {
 	grants     Grants // in force
 	grantNames []string
 	config     []byte
-	bare       []byte // the module without custom sections, until it is compiled
 	code       *compiled
 
 	slots   chan struct{} // one for each call that runs

@@ -89,8 +89,9 @@ type compiled struct {
 }
 
 // acquire gives the compiled module of a digest, compiling it where nobody has,
-// and waiting where somebody is at it. It keeps wasm for as long as it compiles.
-func (r *Runtime) acquire(ctx context.Context, digest string, wasm []byte) (*compiled, error) {
+// and waiting where somebody is at it. It keeps src for as long as it compiles.
+func (r *Runtime) acquire(ctx context.Context, src *source) (*compiled, error) {
+	digest := src.digest
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -103,7 +104,7 @@ func (r *Runtime) acquire(ctx context.Context, digest string, wasm []byte) (*com
 		c.refs++ // the compiler's own
 		go func() {
 			// Compilation can't be interrupted; it ends when it ends, also after everyone stopped waiting.
-			r.compile(context.WithoutCancel(ctx), c, wasm)
+			r.compile(context.WithoutCancel(ctx), c, src)
 			close(c.ready)
 			r.release(c)
 		}()

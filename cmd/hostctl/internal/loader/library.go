@@ -9,18 +9,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/settings"
+	"github.com/loophost/loophost/host/plugin"
 	"github.com/loophost/loophost/host/plugin/wasm"
 	"github.com/loophost/loophost/pluginapi"
 )
 
-// Library is the plugins that travel inside the binary.
+// Library is the plugins that travel inside the binary. Only Module unpacks one,
+// which takes a while.
 type Library struct {
-	Names  func() []string
-	Module func(name string) ([]byte, error)
+	Names            func() []string
+	Digest           func(name string) (string, error)
+	Manifest, Module func(name string) ([]byte, error)
 }
 
 // Demo is the name of the demonstration provider: the bundled plugin
@@ -35,9 +39,20 @@ type Source struct {
 	Arg      string // as a person wrote it
 	Bundled  bool
 	Path     string // of the module; "": bundled
-	Wasm     []byte
+	Digest   string // of the module
 	Sidecar  []byte // plugin.json beside the module; nil: none
 	Manifest pluginapi.Manifest
+
+	wasm   []byte
+	unpack func() ([]byte, error) // of a bundled one, which has no wasm
+}
+
+// Module is the plugin's WebAssembly module. A bundled one is unpacked for it.
+func (s *Source) Module() ([]byte, error) {
+	if s.Bundled {
+		return s.unpack()
+	}
+	return s.wasm, nil
 }
 
 // Has reports whether the plugin is of kind k.
@@ -59,26 +74,17 @@ func (s *Source) requests(c pluginapi.Capability) bool {
 	return false
 }
 
-// Read reads a plugin and its manifest. The error is an *exit.PluginError.
+// Read reads a plugin's manifest, and of one on disk the module. The error is an
+// *exit.PluginError.
 func (l Library) Read(ref settings.PluginRef) (*Source, error) {
 	s, err := l.Open(ref)
 	if err != nil {
 		return nil, err
 	}
-	if s.Manifest, err = wasm.ReadManifest(s.Wasm, s.Sidecar); err != nil {
-		return nil, &exit.PluginError{Plugin: ref.Arg, Err: err}
-	}
-	return s, nil
-}
-
-// Open reads a plugin's bytes only.
-func (l Library) Open(ref settings.PluginRef) (*Source, error) {
-	s := &Source{Arg: ref.Arg, Path: ref.Path, Bundled: ref.Bundled()}
-	var err error
 	if s.Bundled {
-		s.Wasm, err = l.bundled(ref.Arg)
+		s.Manifest, err = l.manifest(ref.Arg)
 	} else {
-		s.Wasm, s.Sidecar, err = fromDisk(ref.Path)
+		s.Manifest, err = wasm.ReadManifest(s.wasm, s.Sidecar)
 	}
 	if err != nil {
 		return nil, &exit.PluginError{Plugin: ref.Arg, Err: err}
@@ -86,17 +92,47 @@ func (l Library) Open(ref settings.PluginRef) (*Source, error) {
 	return s, nil
 }
 
-func (l Library) bundled(name string) ([]byte, error) {
-	if name == Demo {
-		name = DemoPlugin
-	}
-	names := l.Names()
-	for _, n := range names {
-		if n == name {
-			return l.Module(name)
+// Open finds a plugin, and reads one on disk; what its manifest says is not looked
+// at.
+func (l Library) Open(ref settings.PluginRef) (*Source, error) {
+	s := &Source{Arg: ref.Arg, Path: ref.Path, Bundled: ref.Bundled()}
+	var err error
+	if s.Bundled {
+		if err = l.known(name(ref.Arg)); err == nil {
+			s.Digest, err = l.Digest(name(ref.Arg))
 		}
+		s.unpack = func() ([]byte, error) { return l.Module(name(ref.Arg)) }
+	} else if s.wasm, s.Sidecar, err = fromDisk(ref.Path); err == nil {
+		s.Digest = wasm.Digest(s.wasm)
 	}
-	return nil, fmt.Errorf("no plugin of that name is bundled (%s); a path needs a / or ends in .wasm", strings.Join(names, ", "))
+	if err != nil {
+		return nil, &exit.PluginError{Plugin: ref.Arg, Err: err}
+	}
+	return s, nil
+}
+
+// name is the bundled plugin that an argument means.
+func name(arg string) string {
+	if arg == Demo {
+		return DemoPlugin
+	}
+	return arg
+}
+
+func (l Library) known(name string) error {
+	names := l.Names()
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("no plugin of that name is bundled (%s); a path needs a / or ends in .wasm", strings.Join(names, ", "))
+}
+
+func (l Library) manifest(arg string) (pluginapi.Manifest, error) {
+	doc, err := l.Manifest(name(arg))
+	if err != nil {
+		return pluginapi.Manifest{}, err
+	}
+	return plugin.ParseManifest(doc)
 }
 
 func fromDisk(path string) (module, sidecar []byte, err error) {

@@ -65,7 +65,7 @@ func (p *Plan) Load(ctx context.Context) (*Set, error) {
 		group.Go(func() error {
 			var err error
 			loaded[i], err = set.runtime.Load(gctx, wasm.Module{
-				Path: u.source.Arg, Wasm: u.source.Wasm, SidecarManifest: u.source.Sidecar,
+				Path: u.source.Arg, Source: u.source.Module, Digest: u.source.Digest, SidecarManifest: u.source.Sidecar,
 				Config: u.config.JSON(), Grants: grants(u.source, set.workspace),
 			})
 			return loadError(ctx, u.source.Arg, err)

@@ -117,10 +117,8 @@ func placeOf(ref settings.PluginRef) string {
 	switch {
 	case !ref.Bundled():
 		return ref.Path
-	case ref.Arg == Demo:
-		return "\x00" + DemoPlugin
 	}
-	return "\x00" + ref.Arg
+	return "\x00" + name(ref.Arg)
 }
 
 // readSource is what became of reading one module.

@@ -14,8 +14,8 @@ import (
 	"github.com/loophost/loophost/pluginapi"
 )
 
-// module is the smallest module with a manifest; Plan runs nothing of it.
-func module(t *testing.T, m pluginapi.Manifest) []byte {
+// manifest is a whole one with what m says; Plan looks at nothing else of a plugin.
+func manifest(t *testing.T, m pluginapi.Manifest) []byte {
 	t.Helper()
 	m.Schema, m.Version, m.APIMin, m.APIMax = 1, "1", 1, 1
 	for i := range m.Tools {
@@ -25,7 +25,13 @@ func module(t *testing.T, m pluginapi.Manifest) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := wasm.AppendManifest([]byte("\x00asm\x01\x00\x00\x00"), doc)
+	return doc
+}
+
+// module is the smallest module with a manifest.
+func module(t *testing.T, m pluginapi.Manifest) []byte {
+	t.Helper()
+	out, err := wasm.AppendManifest([]byte("\x00asm\x01\x00\x00\x00"), manifest(t, m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,17 +42,20 @@ func module(t *testing.T, m pluginapi.Manifest) []byte {
 func library(t *testing.T) Library {
 	t.Helper()
 	all := map[string][]byte{
-		DemoPlugin: module(t, pluginapi.Manifest{Name: DemoPlugin, Kinds: []pluginapi.Kind{pluginapi.KindProvider, pluginapi.KindTool}, Tools: []pluginapi.ToolSpec{{Name: "count"}}}),
-		"guard":    module(t, pluginapi.Manifest{Name: "guard", Kinds: []pluginapi.Kind{pluginapi.KindHook}, Hooks: []pluginapi.HookDecl{{Point: pluginapi.BeforeTool}}}),
-		"files": module(t, pluginapi.Manifest{
+		DemoPlugin: manifest(t, pluginapi.Manifest{Name: DemoPlugin, Kinds: []pluginapi.Kind{pluginapi.KindProvider, pluginapi.KindTool}, Tools: []pluginapi.ToolSpec{{Name: "count"}}}),
+		"guard":    manifest(t, pluginapi.Manifest{Name: "guard", Kinds: []pluginapi.Kind{pluginapi.KindHook}, Hooks: []pluginapi.HookDecl{{Point: pluginapi.BeforeTool}}}),
+		"files": manifest(t, pluginapi.Manifest{
 			Name: "files", Kinds: []pluginapi.Kind{pluginapi.KindTool}, Tools: []pluginapi.ToolSpec{{Name: "read"}}, Capabilities: []pluginapi.Capability{pluginapi.CapWorkspace},
 		}),
-		"reader": module(t, pluginapi.Manifest{Name: "reader", Kinds: []pluginapi.Kind{pluginapi.KindTool}, Tools: []pluginapi.ToolSpec{{Name: "read"}}}),
+		"reader": manifest(t, pluginapi.Manifest{Name: "reader", Kinds: []pluginapi.Kind{pluginapi.KindTool}, Tools: []pluginapi.ToolSpec{{Name: "read"}}}),
 	}
 	return Library{
-		Names: func() []string { return []string{"files", "guard", "reader", DemoPlugin} },
+		Names:    func() []string { return []string{"files", "guard", "reader", DemoPlugin} },
+		Digest:   func(string) (string, error) { return wasm.Digest(nil), nil },
+		Manifest: func(name string) ([]byte, error) { return all[name], nil },
 		Module: func(name string) ([]byte, error) {
-			return all[name], nil
+			t.Errorf("%s was unpacked", name)
+			return nil, errors.New("not here")
 		},
 	}
 }

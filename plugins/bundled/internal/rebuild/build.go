@@ -65,7 +65,7 @@ func (r repository) build() (files, error) {
 	for _, manifest := range manifests { // sorted
 		folder := filepath.Dir(manifest)
 		name := filepath.Base(folder)
-		module, err := r.module(folder, filepath.Join(temp, name+".wasm"))
+		module, doc, err := r.module(folder, filepath.Join(temp, name+".wasm"))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -76,7 +76,7 @@ func (r repository) build() (files, error) {
 		if len(packed) > maxPacked {
 			return nil, fmt.Errorf("%s has %d bytes compressed; the limit is %d", name, len(packed), maxPacked)
 		}
-		out[name+".wasm.gz"] = packed
+		out[name+".wasm.gz"], out[name+".json"] = packed, doc
 		fmt.Fprintf(&sums, "%x  %s.wasm\n", sha256.Sum256(module), name)
 	}
 	if len(out) == 0 {
@@ -86,35 +86,35 @@ func (r repository) build() (files, error) {
 	return out, nil
 }
 
-// module builds one plugin and puts its manifest in.
-func (r repository) module(folder, file string) ([]byte, error) {
-	doc, err := os.ReadFile(filepath.Join(folder, pluginapi.ManifestFile))
+// module builds one plugin and puts its manifest in, which it gives as well.
+func (r repository) module(folder, file string) (module, doc []byte, err error) {
+	source, err := os.ReadFile(filepath.Join(folder, pluginapi.ManifestFile))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var manifest bytes.Buffer
-	if err := json.Compact(&manifest, doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", pluginapi.ManifestFile, err)
+	if err := json.Compact(&manifest, source); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", pluginapi.ManifestFile, err)
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-buildmode=c-shared", "-o", file, ".")
 	cmd.Dir = folder
 	cmd.Env = r.environment()
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w\n%s", err, text)
+		return nil, nil, fmt.Errorf("go build: %w\n%s", err, text)
 	}
 	code, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	module, err := wasm.AppendManifest(code, manifest.Bytes())
+	module, err = wasm.AppendManifest(code, manifest.Bytes())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m, err := wasm.ReadManifest(module, nil)
 	if err == nil && m.Name != filepath.Base(folder) {
 		err = fmt.Errorf("the manifest's name is %s, the folder's %s", m.Name, filepath.Base(folder))
 	}
-	return module, err
+	return module, manifest.Bytes(), err
 }
 
 // environment fixes everything that a build's bytes depend on.

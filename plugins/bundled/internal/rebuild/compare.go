@@ -12,7 +12,9 @@ import (
 )
 
 // isOurs reports whether a file of package bundled is a built one.
-func isOurs(name string) bool { return name == "SHA256SUMS" || strings.HasSuffix(name, ".wasm.gz") }
+func isOurs(name string) bool {
+	return name == "SHA256SUMS" || strings.HasSuffix(name, ".wasm.gz") || strings.HasSuffix(name, ".json")
+}
 
 // write puts the built files into folder and removes those that no plugin has any more.
 func (f files) write(folder string) error {

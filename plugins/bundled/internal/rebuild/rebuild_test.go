@@ -16,15 +16,15 @@ func TestTheBundledModulesAreWhatTheirSourceBuilds(t *testing.T) {
 }
 
 func TestCompareNamesEveryDifference(t *testing.T) {
-	built := files{"a.wasm.gz": []byte("a"), "b.wasm.gz": []byte("b"), "SHA256SUMS": []byte("s")}
+	built := files{"a.wasm.gz": []byte("a"), "a.json": []byte("{}"), "b.wasm.gz": []byte("b"), "SHA256SUMS": []byte("s")}
 	dir := t.TempDir()
-	for name, content := range map[string]string{"a.wasm.gz": "a", "b.wasm.gz": "x", "old.wasm.gz": "o", "bundled.go": "package"} {
+	for name, content := range map[string]string{"a.wasm.gz": "a", "b.wasm.gz": "x", "old.wasm.gz": "o", "old.json": "o", "bundled.go": "package"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err := built.compare(dir)
-	const want = "old.wasm.gz belongs to no plugin\nSHA256SUMS is missing\nb.wasm.gz is not what its source builds\nrun go generate"
+	const want = "old.json belongs to no plugin\nold.wasm.gz belongs to no plugin\nSHA256SUMS is missing\na.json is missing\nb.wasm.gz is not what its source builds\nrun go generate"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s …", err, want)
 	}

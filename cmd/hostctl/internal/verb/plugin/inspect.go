@@ -65,12 +65,16 @@ func inspect(env *verb.Env, arg string) (*inspected, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := wasm.Inspect(s.Wasm)
+	module, err := s.Module()
+	if err != nil {
+		return nil, &exit.PluginError{Plugin: arg, Err: err}
+	}
+	in, err := wasm.Inspect(module)
 	if err != nil {
 		return nil, &exit.PluginError{Plugin: arg, Err: err}
 	}
 	out := &inspected{Inspection: in, Path: s.Path, Bundled: s.Bundled, Granted: []pluginapi.Capability{}}
-	m, err := wasm.ReadManifest(s.Wasm, s.Sidecar)
+	m, err := wasm.ReadManifest(module, s.Sidecar)
 	if err != nil {
 		text := err.Error()
 		known := false

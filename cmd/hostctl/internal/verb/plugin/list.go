@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/cli"
+	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/settings"
 	"github.com/loophost/loophost/cmd/hostctl/internal/term"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb"
-	"github.com/loophost/loophost/host/plugin/wasm"
 	"github.com/loophost/loophost/pluginapi"
 )
 
@@ -44,6 +44,10 @@ func newList(env *verb.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			module, err := s.Module()
+			if err != nil {
+				return &exit.PluginError{Plugin: name, Err: err}
+			}
 			m := s.Manifest
 			capabilities := m.Capabilities
 			if capabilities == nil {
@@ -51,7 +55,7 @@ func newList(env *verb.Env) *cobra.Command {
 			}
 			rows = append(rows, listed{
 				Name: m.Name, Version: m.Version, Description: m.Description, Kinds: m.Kinds, Points: points(m), Tools: tools(m),
-				Capabilities: capabilities, Digest: wasm.Digest(s.Wasm), Bytes: len(s.Wasm),
+				Capabilities: capabilities, Digest: s.Digest, Bytes: len(module),
 			})
 		}
 		return printList(env, output.Value, rows)
