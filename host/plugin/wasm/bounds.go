@@ -231,7 +231,7 @@ func (r *reader) varint(most int) {
 			return
 		}
 	}
-	r.fail(errors.New("it holds a number that is too long"))
+	r.fail(errLong)
 }
 
 func (b *bounds) functype(r *reader) {

@@ -35,6 +35,7 @@ func (r *Runtime) compile(ctx context.Context, c *compiled, src *source) {
 	switch {
 	case err == nil:
 		c.metered = true
+		code = mergeData(code)
 	case errors.Is(err, meter.ErrUnsupported):
 		// None that passes the bounds is known; it would be one that our own pass
 		// does not know and the engine takes.

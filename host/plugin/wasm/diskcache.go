@@ -23,7 +23,7 @@ const (
 	// buildFormat changes when the same digest gives other code (a new metering pass,
 	// other features), and when a module that has an entry might be refused now
 	// (tighter bounds): what has an entry is not counted again.
-	buildFormat = "5"
+	buildFormat = "6"
 	staleBuild  = time.Hour
 )
 

@@ -24,7 +24,11 @@ const (
 	secLast      = 13
 )
 
-var errShort = errors.New("it ends within a value")
+// Errors of reader.
+var (
+	errShort = errors.New("it ends within a value")
+	errLong  = errors.New("it holds a number that is too long")
+)
 
 var preamble = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 

@@ -81,7 +81,7 @@ func TestAWarmStartAllocatesLittle(t *testing.T) {
 	_, err = r.Load(t.Context(), Module{Source: absent(t), Digest: Digest(module), SidecarManifest: doc})
 	check(t, err)
 	runtime.ReadMemStats(&after)
-	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4*o.Size()+(4<<20)); got > most {
+	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(3*o.Size()+(1<<20)); got > most {
 		t.Errorf("%d bytes were allocated, want at most %d for an outline of %d", got, most, o.Size())
 	}
 }
