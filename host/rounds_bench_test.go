@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/loophost/loophost/host"
 	"github.com/loophost/loophost/host/plugin"
@@ -40,14 +43,42 @@ func benchRounds(b *testing.B, backend string, with benched, hooks, sessions int
 	spec := with.spec(hooks, rounds)
 	commits, size := perRound(b, spec)
 	ours := r.loops("ours", spec, sessions)
+	steps := rounds * sessions
+	cpu, floorCPU := processorTime(b, steps, ""), processorTime(b, steps, "floor-")
 	if backend == "memory" {
 		bare := r.loops("bare", native.spec(hooks, rounds), sessions)
-		benchmark.Turns(b, rounds*sessions, func() error { return errors.Join(ours.open(), bare.open()) }, ours.run, bare.run)
+		benchmark.Turns(b, steps, func() error { return errors.Join(ours.open(), bare.open()) }, cpu(ours.run), floorCPU(bare.run))
 		return
 	}
 	floor := appends(b, sessions, size)
-	benchmark.Turns(b, rounds*sessions, ours.open, ours.run, func(steps int) error { return floor(int(float64(steps) * commits)) })
+	benchmark.Turns(b, steps, ours.open, cpu(ours.run), floorCPU(func(steps int) error { return floor(int(float64(steps) * commits)) }))
 	b.ReportMetric(commits, "commits/round")
+}
+
+// processorTime reports the processor time of a step, the system's part included,
+// as the median over the turns of the side that it wraps. Other work on the machine
+// changes it much less than the time that passes. side is "" or "floor-".
+func processorTime(b *testing.B, steps int, side string) func(benchmark.Side) benchmark.Side {
+	b.Helper()
+	var each []float64
+	b.Cleanup(func() { b.ReportMetric(benchmark.Median(each), side+"cpu-µs/step") })
+	return func(side benchmark.Side) benchmark.Side {
+		return func(n int) error {
+			before := processorUsed(b)
+			err := side(n)
+			each = append(each, float64(processorUsed(b)-before)/float64(time.Microsecond)/float64(steps))
+			return err
+		}
+	}
+}
+
+func processorUsed(b *testing.B) time.Duration {
+	b.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkRoundAge is the 10,000th round of a session, after ten loops, beside the
