@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/loophost/loophost/pluginapi"
@@ -32,10 +33,15 @@ type Limits struct {
 	StartTimeout    time.Duration // start function and _initialize; default 10 s
 	CompileTimeout  time.Duration // default 60 s
 
-	// Concurrent bounds the calls of one plugin that run at once; more wait. Default 16.
+	// Concurrent bounds the calls of one plugin that run at once, and so its pooled
+	// instances; more calls wait, first come first served. Default: 16, or twice
+	// GOMAXPROCS where that is more.
 	Concurrent int
-	// Idle bounds the warm instances that wait for a call. Default 4.
+	// Idle bounds the warm instances that wait for a call. Default: Concurrent.
 	Idle int
+	// IdleTime is how long warm instances are kept that no call needed, but for one.
+	// Default 10 s.
+	IdleTime time.Duration
 	// Sessions bounds the instances that lease mode "session" keeps; the one idle
 	// for longest goes first. Default 64.
 	Sessions int
@@ -49,17 +55,16 @@ type Limits struct {
 const (
 	defaultStart      = 10 * time.Second
 	defaultConcurrent = 16
-	defaultIdle       = 4
+	defaultIdleTime   = 10 * time.Second
 	defaultSessions   = 64
 	defaultRecycle    = 10_000
 	// grace is how long a caller waits for a guest that was told to end before the
 	// instance is given up. The caller is promised to be free within 50 ms.
 	grace = 30 * time.Millisecond
-	// maxAbandoned is how many instances may be given up before the plugin is off.
+	// maxAbandoned is how many instances that were given up and still run switch the
+	// plugin off, for as long as they do.
 	maxAbandoned = 2
-	// forgiven is how late a guest may return after it was given up without counting.
-	forgiven = time.Second
-	pageSize = 64 << 10
+	pageSize     = 64 << 10
 )
 
 // withDefaults fills the zero fields.
@@ -86,8 +91,9 @@ func (l Limits) withDefaults() Limits {
 	dur(&l.ProviderSilence, pluginapi.ProviderSilenceMS*time.Millisecond)
 	dur(&l.StartTimeout, defaultStart)
 	dur(&l.CompileTimeout, pluginapi.MaxCompileSeconds*time.Second)
-	def(&l.Concurrent, defaultConcurrent)
-	def(&l.Idle, defaultIdle)
+	def(&l.Concurrent, max(defaultConcurrent, 2*runtime.GOMAXPROCS(0)))
+	def(&l.Idle, l.Concurrent)
+	dur(&l.IdleTime, defaultIdleTime)
 	def(&l.Sessions, defaultSessions)
 	def(&l.RecycleCalls, defaultRecycle)
 	return l

@@ -9,6 +9,7 @@ import (
 // withMemory makes an instance's memory ours, so that its limit is per plugin and
 // a refused growth is noticed.
 func (in *instance) withMemory(ctx context.Context) context.Context {
+	in.p.booted.Add(1)
 	limit := uint64(in.p.limits.MemoryPages) * pageSize
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
 		in.memory = &boundedMemory{in: in, limit: limit, mem: newLinear(min(most, limit))}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loophost/loophost/host/plugin"
@@ -26,12 +27,16 @@ type Plugin struct {
 	closing chan struct{} // closed by Close
 	gone    chan struct{} // closed when everything is freed
 	running sync.WaitGroup
+	booted  atomic.Int64 // instances started so far
 
 	mu        sync.Mutex
 	closed    bool
-	abandoned int
+	abandoned int         // given up and still running
 	idle      []*instance // the warmest last
-	filling   bool        // a replacement is being started
+	leastIdle int         // the fewest of them since the last look
+	looking   bool        // a look is ahead
+	look      *time.Timer
+	filling   bool // a replacement is being started
 	sessions  map[string]*sessionLease
 	clock     uint64 // counts session leases, to find the one idle for longest
 }
@@ -81,6 +86,9 @@ func (p *Plugin) Close(ctx context.Context) error {
 	if first {
 		close(p.closing)
 		drop, p.idle = p.idle, nil
+		if p.look != nil {
+			p.look.Stop()
+		}
 		for id, l := range p.sessions {
 			if l.users == 0 {
 				drop = append(drop, l.in)

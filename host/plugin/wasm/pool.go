@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -49,7 +50,7 @@ func (p *Plugin) enter() error {
 		return ErrClosed
 	}
 	if p.abandoned >= maxAbandoned {
-		return breachf(plugin.FaultDisabled, "switched off: %d calls did not end when they were told to; load it again, or do without it", p.abandoned)
+		return breachf(plugin.FaultDisabled, "switched off: %d calls did not end when they were told to and still run; load it again, or do without it", p.abandoned)
 	}
 	p.running.Add(1)
 	return nil
@@ -88,15 +89,25 @@ func (p *Plugin) pick(ctx context.Context, session string, limit time.Duration, 
 		return p.pickSession(ctx, session, limit, begin)
 	}
 	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		in := p.idle[n-1]
-		p.idle[n-1] = nil
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
+	in := p.takeIdle()
+	p.mu.Unlock()
+	if in != nil {
 		return in, nil
 	}
-	p.mu.Unlock()
 	return p.start(ctx, limit-time.Since(begin))
+}
+
+// takeIdle is the warmest instance, or nil. p.mu is held.
+func (p *Plugin) takeIdle() *instance {
+	n := len(p.idle) - 1
+	if n < 0 {
+		return nil
+	}
+	in := p.idle[n]
+	p.idle[n] = nil
+	p.idle = p.idle[:n]
+	p.leastIdle = min(p.leastIdle, n)
+	return in
 }
 
 func (p *Plugin) pickSession(ctx context.Context, session string, limit time.Duration, begin time.Time) (*instance, error) {
@@ -112,8 +123,8 @@ func (p *Plugin) pickSession(ctx context.Context, session string, limit time.Dur
 	evicted := p.evict()
 	// A warm instance that no session has used yet, from Load.
 	var spare *instance
-	if n := len(p.idle); l.users == 1 && l.in == nil && n > 0 {
-		spare, p.idle = p.idle[n-1], p.idle[:n-1]
+	if l.users == 1 && l.in == nil {
+		spare = p.takeIdle()
 	}
 	p.mu.Unlock()
 	for _, in := range evicted {
@@ -224,6 +235,7 @@ func (p *Plugin) shelve(in *instance, lost, keep bool) {
 	p.mu.Lock()
 	if keep && !p.closed && len(p.idle) < p.limits.Idle {
 		p.idle = append(p.idle, in)
+		p.watchIdle()
 		p.mu.Unlock()
 		return
 	}
@@ -265,11 +277,9 @@ func (p *Plugin) abandon() {
 	p.mu.Lock()
 	p.abandoned++
 	off := p.abandoned == maxAbandoned
-	idle := p.idle
+	var idle []*instance
 	if off {
-		p.idle = nil
-	} else {
-		idle = nil
+		idle, p.idle = p.idle, nil
 	}
 	p.running.Add(1) // its user's count is still held, so this can't race with Wait
 	p.mu.Unlock()
@@ -278,13 +288,13 @@ func (p *Plugin) abandon() {
 	}
 }
 
-// cameBack is the late end of an abandoned instance. One that was not much too
-// late was held up by a busy machine and does not count, unless the plugin is off.
+// cameBack is the late end of an abandoned instance. From then on it takes nothing
+// from anybody, so it does not count any more.
 func (p *Plugin) cameBack(late time.Duration) {
 	p.mu.Lock()
-	if late < forgiven && p.abandoned < maxAbandoned {
-		p.abandoned--
-	}
+	p.abandoned--
 	p.mu.Unlock()
+	p.r.log.LogAttrs(context.Background(), levelWarn, "a call that was given up has ended", slog.String("plugin", p.info.Name),
+		attrDigest(p.info.Digest), slog.Duration("late", late))
 	p.running.Done()
 }
