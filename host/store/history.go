@@ -8,17 +8,9 @@ import (
 // Historian is the optional ability to tell a record's history: who wrote, who was
 // fenced, and when. It is for people; nothing that the host decides comes from it.
 type Historian interface {
-	// History reads what happened to the record of key, in order, from the change
-	// numbered from on (1 is the first; 0: from the first), at most limit (0: 256) of
-	// them. A page past the end is empty. Errors: ErrNotFound; ErrCorrupt, then the page
-	// holds what is whole up to the damage.
-	History(ctx context.Context, key Key, from uint64, limit int) (HistoryPage, error)
-}
-
-// HistoryPage is a run of changes.
-type HistoryPage struct {
-	Changes []Change
-	Next    uint64 // where the next page begins; 0: there is none
+	// History gives what happened to the record of key to visit, in order, until visit
+	// is false. Errors: ErrNotFound; ErrCorrupt, after all that is whole up to the damage.
+	History(ctx context.Context, key Key, visit func(Change) bool) error
 }
 
 // ChangeKind is what a change did.
