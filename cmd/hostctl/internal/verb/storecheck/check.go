@@ -16,10 +16,10 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// NewCommand makes the noun with its verb.
+// NewCommand makes the noun with its verbs.
 func NewCommand(env *verb.Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "Check a store"}
-	cmd.AddCommand(newCheck(env))
+	cmd := &cobra.Command{Use: "store", Short: "Check a store, and explain its records"}
+	cmd.AddCommand(newCheck(env), newExplain(env))
 	return cmd
 }
 
