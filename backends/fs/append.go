@@ -28,13 +28,21 @@ var errPoisoned = errors.New("an earlier flush of the journal failed on this han
 // their kind whether the frame may have landed: ErrUnavailable or
 // ErrUnknownOutcome, without operation and key.
 func (r *record) append(k format.Kind, m format.Meta, payload ...[]byte) error {
+	return r.appendChained(k, m, r.st.chainOf(k, m, payload), payload)
+}
+
+// appendChained is append of a frame whose chain is known.
+func (r *record) appendChained(k format.Kind, m format.Meta, chain string, payload [][]byte) error {
 	if r.poisoned != nil {
 		return &store.Error{Kind: store.ErrUnavailable, Err: r.poisoned}
 	}
 	m.Time = r.time()
-	h, b, err := r.st.frame(k, m, payload...)
+	h, b, err := r.st.frameInto(r.buf[:0], k, m, chain, payload)
 	if err != nil {
 		return &store.Error{Kind: store.ErrUnavailable, Err: err}
+	}
+	if r.buf = nil; cap(b) <= keptBuffer {
+		r.buf = b
 	}
 	if err := r.settleFlush(); err != nil {
 		return &store.Error{Kind: store.ErrUnavailable, Detail: "the last frame is not known to be on the disk", Err: err}
@@ -52,16 +60,18 @@ func (r *record) append(k format.Kind, m format.Meta, payload ...[]byte) error {
 		err := r.forget()
 		return &store.Error{Kind: store.ErrUnknownOutcome, Detail: detailPassed, Err: err}
 	}
-	before := r.st.indexLine(r.key)
-	if err := r.st.apply(r.key, h, m, payload); err != nil {
+	if k == format.Commit && r.st.sinceIndex >= indexEvery {
+		r.extendIndex()
+	}
+	if err := r.st.applyChained(r.key, h, m, payload, chain); err != nil {
 		return &store.Error{Kind: store.ErrUnknownOutcome, Err: errors.Join(err, r.forget())}
 	}
 	r.ending = append(r.ending[:0], b[len(b)-endingLen:]...)
-	if k == format.Commit {
-		r.extendIndex(before)
-	}
 	return nil
 }
+
+// keptBuffer is how long a frame's buffer may be to be kept for the next one.
+const keptBuffer = 64 << 10
 
 // put writes b behind the last frame and flushes.
 func (r *record) put(b []byte) error {
@@ -89,9 +99,15 @@ func (r *record) undo(end int64, cause error) error {
 // within a frame, nor at its end while the record is in use: a file cut short
 // can be told from a torn write.
 func (r *record) extend(end int64) error {
+	if r.size > end {
+		return nil
+	}
 	size, err := r.journal.Size()
-	if err != nil || size > end {
+	if err != nil {
 		return err
+	}
+	if r.size = size; size > end {
+		return nil
 	}
 	ahead := r.s.ahead
 	if r.key.Kind.Shared() {

@@ -51,7 +51,8 @@ func (r *record) commit(f store.Fence, c store.Commit) (store.Ack, error) {
 	if r.key.Kind.Shared() {
 		f = store.Fence{}
 	}
-	if err := r.append(format.Commit, r.commitMeta(c, f), parts(c)...); err != nil {
+	chain, content := hashes(r.st.chain, c)
+	if err := r.appendChained(format.Commit, r.metaOf(c, content, f), chain, parts(c)); err != nil {
 		return store.Ack{}, err
 	}
 	return r.st.acks[len(r.st.acks)-1].ack, nil
@@ -59,7 +60,12 @@ func (r *record) commit(f store.Fence, c store.Commit) (store.Ack, error) {
 
 // commitMeta is a commit's meta line; a zero fence is left out.
 func (r *record) commitMeta(c store.Commit, f store.Fence) format.Meta {
-	m := format.Meta{Commit: c.ID, Content: contentHash(c), Level: r.s.desc.Durability.Level.String()}
+	return r.metaOf(c, contentHash(c), f)
+}
+
+// metaOf is commitMeta where the content's hash is known.
+func (r *record) metaOf(c store.Commit, content string, f store.Fence) format.Meta {
+	m := format.Meta{Commit: c.ID, Content: content, Level: r.s.desc.Durability.Level.String()}
 	if !f.IsZero() {
 		m.Fence = &f
 	}

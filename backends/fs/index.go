@@ -126,16 +126,13 @@ func (r *record) rebuildIndex(lines []format.IndexLine) {
 	}
 }
 
-// extendIndex appends the entry for the state before a commit that is now
-// written, when it is time. It is not flushed: a lost or damaged entry costs time only.
-func (r *record) extendIndex(before format.IndexLine) {
-	if r.st.sinceIndex <= indexEvery {
-		return
-	}
-	r.st.sinceIndex = 1
+// extendIndex appends the entry for the state as it is, before a commit that is now
+// written. It is not flushed: a lost or damaged entry costs time only.
+func (r *record) extendIndex() {
+	r.st.sinceIndex = 0
 	f, err := r.dir.OpenFile(indexName(r.of), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err == nil {
-		_, err = f.Write(before.AppendTo(nil))
+		_, err = f.Write(r.st.indexLine(r.key).AppendTo(nil))
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {

@@ -39,7 +39,9 @@ type record struct {
 	number uint64 // of lock
 	writes bool   // opened for writing
 
-	lockInfo os.FileInfo // of lock
+	lockAt disk.Sight // lock when a newer one was last looked for
+	bell   int64      // length of lock when it was last asked, or silent
+	mail   mail
 
 	journal  disk.File
 	of       uint64 // number of the journal; may be below number until a writer copied it
@@ -50,6 +52,9 @@ type record struct {
 	tail     tail  // a torn tail not set aside yet
 	broken   error // damage that stands behind st; nil: none
 	ending   []byte
+	size     int64  // of the journal; another handle may have made it longer since
+	buf      []byte // room for frames
+	peek     [2 * endingLen]byte
 
 	owner  *os.File // the lock that says this process lives; nil: not the owner
 	owning store.Fence
@@ -86,7 +91,7 @@ func (r *record) close() error {
 		err = errors.Join(err, r.lock.Close())
 		r.lock = nil
 	}
-	r.number = 0
+	r.number, r.bell = 0, silent
 	if r.dir != nil {
 		err = errors.Join(err, r.dir.Close())
 		r.dir = nil
@@ -100,7 +105,7 @@ func (r *record) forget() error {
 	if r.journal != nil {
 		err = r.journal.Close()
 	}
-	r.journal, r.poisoned, r.unsure, r.st, r.tail, r.broken, r.ending = nil, nil, false, state{}, tail{}, nil, nil
+	r.journal, r.poisoned, r.unsure, r.st, r.tail, r.broken, r.ending, r.size = nil, nil, false, state{}, tail{}, nil, nil, 0
 	return err
 }
 
@@ -141,6 +146,7 @@ func (r *record) read(locked bool) error {
 	if err != nil {
 		return err
 	}
+	r.size = size
 	lines, fromStart, err := r.replayFromIndex(size)
 	var bad *damage
 	if err != nil && !errors.As(err, &bad) {
@@ -224,7 +230,7 @@ func (r *record) refresh(locked bool) error {
 	if r.journal == nil || r.of != r.number || (locked && r.poisoned != nil && !r.unsure) || r.broken != nil || r.tail.to > r.tail.from || r.st.deleted {
 		return r.read(locked)
 	}
-	var b [2 * endingLen]byte
+	b := &r.peek
 	have := len(r.ending)
 	n, err := r.journal.ReadAt(b[:have+endingLen], r.st.end-int64(have))
 	if n < have || !bytes.Equal(b[:have], r.ending) {
@@ -232,12 +238,16 @@ func (r *record) refresh(locked bool) error {
 		return r.read(locked)
 	}
 	if isBlank(b[have:n]) {
+		if n < have+endingLen {
+			r.size = r.st.end + int64(n-have) // here the file ends
+		}
 		return nil
 	}
 	size, err := r.journal.Size()
 	if err != nil {
 		return err
 	}
+	r.size = size
 	before := r.st.end
 	if err := r.st.replay(r.key, r.journal, size, nil); err != nil || r.st.end == before || r.st.deleted {
 		return r.read(locked)
@@ -284,7 +294,13 @@ func (r *record) beginNew(ctx context.Context, wait time.Duration) error {
 	if err := r.take(ctx, wait, true); err != nil {
 		return err
 	}
-	err := r.refresh(true)
+	var err error
+	if r.number > 1 && (r.journal == nil || r.of != r.number) && !r.exists(journalName(r.number)) {
+		err = r.ring() // whoever uses a new lock first
+	}
+	if err == nil {
+		err = r.refresh(true)
+	}
 	if err == nil && r.broken == nil && r.of != r.number {
 		if err = r.copyJournal(); err == nil {
 			err = r.read(true)

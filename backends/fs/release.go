@@ -90,6 +90,7 @@ func (r *record) markReleased() error {
 	if err := r.dir.WriteAtomic(releasedName(r.of), mark.Encode()); err != nil {
 		return err
 	}
+	r.size = r.st.end
 	return r.journal.Truncate(r.st.end)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/loophost/loophost/backends/fs/internal/format"
@@ -47,30 +48,52 @@ func (s *Store) Signal(ctx context.Context, key store.Key, sig store.Signal) err
 	case sig.Run == "" || sig.Run != r.st.fence.Run:
 		return fail(op, key, &store.Error{Kind: store.ErrNotFound, Detail: "the run " + sig.Run + " does not own the record"})
 	}
+	return fail(op, key, r.post(sig))
+}
+
+// post puts the signal into the mailbox and rings.
+func (r *record) post(sig store.Signal) error {
 	name := signalName(sig.Run, sig.Kind)
 	if r.exists(name) {
-		// Whoever posted it may not have flushed the folder yet.
-		return fail(op, key, r.dir.Sync("."))
+		// Whoever posted it may have come no further than this.
+		return errors.Join(r.dir.Sync("."), r.ring())
 	}
 	sig.Time = sig.Time.UTC().Round(0)
 	b, err := format.EncodeSignal(sig)
 	if err != nil {
-		return fail(op, key, err)
+		return err
 	}
-	return fail(op, key, r.dir.WriteAtomic(name, b))
+	if err := r.dir.WriteAtomic(name, b); err != nil {
+		return err
+	}
+	return r.ring() // also at locks that were made since this record was looked at
 }
 
-// pending reads the mailbox of run: two names, whether there is anything or not.
+// mail is the mailbox of one generation's run, as it was when the bell had rung so often.
+type mail struct {
+	generation string
+	bell       int64
+	signals    []store.Signal
+}
+
+// pending are the signals for run, which are looked for when the bell of the commit
+// lock has rung since the last time.
 func (r *record) pending(run string) []store.Signal {
 	if run == "" || run != r.st.fence.Run {
 		return nil
 	}
-	return r.mailbox(run)
+	if r.bell == silent || r.mail.generation != r.st.fence.Generation || r.mail.bell != r.bell {
+		r.mail = mail{r.st.fence.Generation, r.bell, r.mailbox(run)}
+	}
+	return slices.Clone(r.mail.signals)
 }
 
 func (r *record) mailbox(run string) []store.Signal {
 	var out []store.Signal
 	for _, k := range signalKinds {
+		if !r.exists(signalName(run, k)) {
+			continue
+		}
 		b, err := r.dir.ReadFile(signalName(run, k))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -45,6 +45,11 @@ var errLink = errors.New("the frame does not follow from the one before it")
 
 // apply advances the state by one whole frame. Parts may alias a buffer; what is kept is copied.
 func (s *state) apply(key store.Key, h format.Header, m format.Meta, parts [][]byte) error {
+	return s.applyChained(key, h, m, parts, s.chainOf(h.Kind, m, parts))
+}
+
+// applyChained is apply where the chain with the frame was worked out before.
+func (s *state) applyChained(key store.Key, h format.Header, m format.Meta, parts [][]byte, chain string) error {
 	if h.At != s.end || h.Prev != s.prev {
 		return fmt.Errorf("%w: it links to another frame", errLink)
 	}
@@ -53,7 +58,7 @@ func (s *state) apply(key store.Key, h format.Header, m format.Meta, parts [][]b
 		return fmt.Errorf("%w: a %s frame can't stand here", errLink, h.Kind)
 	}
 	want := *s
-	want.began = true
+	want.began, want.chain = true, chain
 	var err error
 	switch h.Kind {
 	case format.Create:
@@ -62,7 +67,6 @@ func (s *state) apply(key store.Key, h format.Header, m format.Meta, parts [][]b
 		err = want.commit(key, h, m, parts)
 	case format.Never:
 		want.rev++
-		want.chain = store.ChainNever(s.chain, m.Commit)
 		want.nevers = latest(append(want.nevers, m.Commit))
 	case format.Acquire:
 		err = want.acquire(m)
@@ -108,7 +112,6 @@ func (s *state) commit(key store.Key, h format.Header, m format.Meta, parts [][]
 	}
 	s.rev++
 	s.log += uint64(len(parts) - 1)
-	s.chain = store.Chain(s.chain, store.Commit{ID: m.Commit, Head: parts[0], Entries: parts[1:]})
 	s.head = append([]byte{}, parts[0]...)
 	s.lastCommit = m.Commit
 	s.sinceIndex++
@@ -160,20 +163,35 @@ func (s *state) isNever(id string) bool {
 // wasReleased reports whether the last owner released the record, or there was none.
 func (s *state) wasReleased() bool { return s.fence.IsZero() }
 
+// chainOf is the chain with a frame that follows s. Of a commit without a head, which
+// is none, it is the chain before.
+func (s *state) chainOf(k format.Kind, m format.Meta, parts [][]byte) string {
+	switch {
+	case k == format.Never:
+		return store.ChainNever(s.chain, m.Commit)
+	case (k == format.Create || k == format.Commit) && len(parts) > 0:
+		return store.Chain(s.chain, store.Commit{ID: m.Commit, Head: parts[0], Entries: parts[1:]})
+	}
+	return s.chain
+}
+
 // frame encodes what would follow s, in memory only.
 func (s *state) frame(k format.Kind, m format.Meta, parts ...[]byte) (format.Header, []byte, error) {
-	h := format.Header{Kind: k, At: s.end, Rev: s.rev, Log: s.log, Chain: s.chain, Prev: s.prev}
+	return s.frameInto(nil, k, m, s.chainOf(k, m, parts), parts)
+}
+
+// frameInto is frame behind what buf holds, where the chain with the frame is known.
+func (s *state) frameInto(buf []byte, k format.Kind, m format.Meta, chain string, parts [][]byte) (format.Header, []byte, error) {
+	h := format.Header{Kind: k, At: s.end, Rev: s.rev, Log: s.log, Chain: chain, Prev: s.prev}
 	switch k {
 	case format.Create, format.Commit:
 		h.Rev++
 		h.Log += uint64(len(parts) - 1)
-		h.Chain = store.Chain(s.chain, store.Commit{ID: m.Commit, Head: parts[0], Entries: parts[1:]})
 	case format.Never:
 		h.Rev++
-		h.Chain = store.ChainNever(s.chain, m.Commit)
 	case format.Acquire, format.Release, format.Delete, format.Tombstone:
 	}
-	b, err := format.Encode(&h, m, parts...)
+	b, err := format.AppendFrame(buf, &h, m, parts...)
 	return h, b, err
 }
 
@@ -190,6 +208,12 @@ func fromIndex(l format.IndexLine) state {
 func contentHash(c store.Commit) string {
 	h := store.ContentHash(c)
 	return hex.EncodeToString(h[:])
+}
+
+// hashes is the chain with c after before, and contentHash.
+func hashes(before string, c store.Commit) (chain, content string) {
+	chain, sum := store.Hashes(before, c)
+	return chain, hex.EncodeToString(sum[:])
 }
 
 // latest forgets the oldest in one go once there are twice as many as are

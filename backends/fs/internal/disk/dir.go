@@ -15,6 +15,7 @@ import (
 // a Recorder hears of all of it.
 type Dir struct {
 	root *os.Root
+	self *os.File // the folder again, for what os.Root has no short way to
 	rec  Recorder
 }
 
@@ -24,7 +25,15 @@ func OpenDir(path string, rec Recorder) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{root, rec}, nil
+	return newDir(root, rec)
+}
+
+func newDir(root *os.Root, rec Recorder) (*Dir, error) {
+	self, err := root.Open(".")
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return &Dir{root, self, rec}, nil
 }
 
 // MakeAll makes the folder at path, and those above it that are not there (0700),
@@ -68,17 +77,14 @@ func syncPath(path string, rec Recorder) error {
 	if err != nil {
 		return err
 	}
-	return syncOpen(d, path, rec)
+	return errors.Join(syncOpen(d, path, rec), d.Close())
 }
 
-// syncOpen makes the names in the folder d durable, and closes it.
+// syncOpen makes the names in the folder d durable.
 func syncOpen(d *os.File, path string, rec Recorder) error {
 	err := d.Sync()
 	if err == nil {
 		record(rec, Change{Kind: SyncedDir, Path: path})
-	}
-	if closed := d.Close(); err == nil {
-		err = closed
 	}
 	return err
 }
@@ -94,7 +100,7 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{root, d.rec}, nil
+	return newDir(root, d.rec)
 }
 
 // Open opens name for reading.
@@ -109,6 +115,17 @@ func (d *Dir) OpenFile(name string, flag int) (OSFile, error) {
 	out := OSFile{File: f, rec: d.rec}
 	record(d.rec, Change{Kind: Opened, Path: d.path(name), Flag: flag, File: f})
 	return out, nil
+}
+
+// Look says which file stands under name, a single one, and how long it is; of a
+// symbolic link that of the link. It is one system call. If there is none, the error
+// is fs.ErrNotExist.
+func (d *Dir) Look(name string) (Sight, error) { return look(d.self, name) }
+
+// Sight is what Look sees of a file. Two of the same file differ in Size only.
+type Sight struct {
+	Device, Inode uint64
+	Size          int64
 }
 
 // Lstat describes name.
@@ -160,11 +177,11 @@ func (d *Dir) Sync(name string) error {
 	if err != nil {
 		return err
 	}
-	return syncOpen(f, d.path(name), d.rec)
+	return errors.Join(syncOpen(f, d.path(name), d.rec), f.Close())
 }
 
 // Close closes the folder; files opened in it stay open.
-func (d *Dir) Close() error { return d.root.Close() }
+func (d *Dir) Close() error { return errors.Join(d.self.Close(), d.root.Close()) }
 
 // TempPrefix is how the names of unfinished files begin.
 const TempPrefix = ".tmp-"
