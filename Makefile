@@ -2,8 +2,9 @@
 
 FUZZTIME ?= 60s
 SOAKTIME ?= 60s
+FLEETTIME ?= 5m
 
-.PHONY: format lint test fuzz soak bench bundle
+.PHONY: format lint test fuzz soak fleet bench bundle
 
 format: ## format all sources
 	go tool -modfile=internal/tools/go.mod gofumpt -w $$(git ls-files '*.go')
@@ -30,6 +31,9 @@ fuzz: ## fuzz every target for FUZZTIME, a duration or a count as in 300x
 
 soak: ## keep 64 sessions busy for SOAKTIME and look for leaks
 	go test ./internal/soak -count=1 -v -timeout 0 -args -soak $(SOAKTIME)
+
+fleet: ## kill, stop and replace processes on one store for FLEETTIME, and compare
+	go run ./internal/fleet -for $(FLEETTIME)
 
 bench: ## print what the benchmarks with a target measure, as ratios to their floors
 	go run ./internal/bench/table
