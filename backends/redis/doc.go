@@ -1,0 +1,2 @@
+// Package redis is the store on a Redis server.
+package redis
