@@ -12,14 +12,17 @@ import (
 	"github.com/loophost/loophost/pluginapi"
 )
 
-// driver carries out the effects of one loop's machine. One goroutine, the
-// run's, steps the machine and commits; at most one other carries out an effect
-// that may take long. The two never touch the session at the same time: while an
-// effect is under way the run's goroutine only listens.
+// driver carries out the effects of one loop's machine, one after the other, on
+// the goroutine that called Run: a round costs no switch between goroutines. A
+// second goroutine only listens. Whoever has the turn may use the machine; the run
+// lends it out for as long as an effect takes that may take long.
 //
-//	signals, timers, lease ──▶ ┌───────────────┐ ──effects──▶ commits (in place)
-//	answers of effects     ──▶ │ loop.Machine  │ ──────────▶ hooks, provider, tools,
-//	                           └───────────────┘             verifier (one goroutine)
+//	             ┌───────────────┐ ──effects──▶ commits: the run keeps the turn
+//	  the run ──▶│ loop.Machine  │ ──effects──▶ hooks, provider, tools, verifier:
+//	             └───────────────┘              the turn is free, and then taken back
+//	                     ▲                      with the effect's answer
+//	signals, timers, ────┘ listener: takes the turn while it is free,
+//	lease, caller's end    interrupts or hurries the effect
 type driver struct {
 	s     *Session
 	spec  RunSpec
@@ -41,11 +44,15 @@ type driver struct {
 	finalText string
 	cause     error // what made the run fail
 
-	flight  *flight
-	work    chan func() answer // to the effects' goroutine
-	answers chan answer
-	drain   *time.Timer
-	wall    *time.Timer
+	turn     chan struct{} // holds a token while somebody has the turn
+	over     chan struct{} // closed at the run's end
+	flight   *flight
+	hurry    chan struct{} // closed to end the waits between provider attempts, present and later ones (S-13)
+	hurried  bool
+	broken   error // what the listener could not step the machine with
+	drain    *time.Timer
+	draining chan (<-chan time.Time) // drain, towards the listener
+	wall     *time.Timer
 
 	emitMu sync.Mutex
 }
@@ -65,14 +72,12 @@ type roundState struct {
 	results []pluginapi.ToolResult
 }
 
-// flight is the effect under way.
+// flight is the effect that is asked for or under way.
 type flight struct {
-	kind   loop.EffectKind
+	effect loop.Effect
+	ctx    context.Context
 	cancel context.CancelCauseFunc
-	hurry  chan struct{} // closed to end a wait between provider attempts
 }
-
-type answer struct{ events []loop.Event }
 
 // errInterrupted is the cause of an effect's context once the run wants it to end.
 var errInterrupted = errors.New("the run is ending")
@@ -96,7 +101,8 @@ func (s *Session) newDriver(spec RunSpec) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{s: s, spec: spec, chain: chain, tools: tools, answers: make(chan answer, 1)}
+	d := &driver{s: s, spec: spec, chain: chain, tools: tools}
+	d.turn, d.over, d.hurry, d.draining = make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan (<-chan time.Time), 1)
 	s.w.require = spec.Durability
 	s.w.acknowledged = d.project
 	return d, nil
@@ -121,18 +127,15 @@ func (d *driver) run(ctx, durable context.Context) (Result, error) {
 		return d.s.result(), err
 	}
 	defer d.stopTimers()
-	// One goroutine carries out all effects, so that its stack grows once.
-	d.work = make(chan func() answer, 1)
-	defer close(d.work)
-	go func() {
-		for effect := range d.work {
-			d.answers <- effect()
-		}
-	}()
-	defer d.land()
 	if d.spec.Timeout > 0 {
 		d.wall = time.NewTimer(d.spec.Timeout)
 	}
+	d.turn <- struct{}{}
+	var listener sync.WaitGroup
+	listener.Go(func() { d.listen(durable) })
+	defer listener.Wait()
+	defer close(d.over)
+
 	queue := append([]loop.Event{{Kind: loop.EvStart}}, early...)
 	for d.m.Phase() != loop.Done {
 		for len(queue) > 0 && d.m.Phase() != loop.Done {
@@ -145,22 +148,14 @@ func (d *driver) run(ctx, durable context.Context) (Result, error) {
 			queue = append(queue, more...)
 		}
 		if d.m.Phase() != loop.Done {
-			queue = append(queue, d.wait()...)
+			queue = append(queue[:0], d.fly()...)
+			if d.broken != nil {
+				return d.s.result(), d.broken
+			}
 		}
 	}
-	d.land()
 	d.observeEnd(ctx)
 	return d.result()
-}
-
-// land waits for an effect that the machine's end left behind (it was fenced).
-func (d *driver) land() {
-	if d.flight == nil {
-		return
-	}
-	d.flight.cancel(errInterrupted)
-	<-d.answers
-	d.flight = nil
 }
 
 // step gives the machine one event and carries out what it asks for.
@@ -182,11 +177,14 @@ func (d *driver) step(ctx context.Context, ev loop.Event) ([]loop.Event, error) 
 
 // mirrorState copies the machine's memory into the session's head.
 func (d *driver) mirrorState() {
-	state, runtime := d.m.State(), d.m.Runtime()
-	d.s.setHead(func(h *Head) {
-		h.Loop, h.Runtime = &state, runtime
-		h.Run.Usage = d.reported
-	})
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	h := &d.s.head
+	if h.Loop == nil {
+		h.Loop = new(loop.State)
+	}
+	*h.Loop = d.m.State() // nobody else holds it: Snapshot copies
+	h.Runtime, h.Run.Usage = d.m.Runtime(), d.reported
 }
 
 func (d *driver) carryOut(ctx context.Context, e loop.Effect) []loop.Event {
@@ -202,38 +200,52 @@ func (d *driver) carryOut(ctx context.Context, e loop.Effect) []loop.Event {
 			d.flight.cancel(errInterrupted)
 		}
 	case loop.EffectHurry:
-		if f := d.flight; f != nil && f.hurry != nil {
-			close(f.hurry)
-			f.hurry = nil
+		if !d.hurried {
+			d.hurried = true
+			close(d.hurry)
 		}
 	case loop.EffectPublish:
 		d.publish(e)
 	case loop.EffectEnd:
 	default:
-		d.launch(ctx, e)
+		d.flight = &flight{effect: e}
+		d.flight.ctx, d.flight.cancel = context.WithCancelCause(ctx)
 	}
 	return nil
 }
 
-// launch starts an effect that answers later.
-func (d *driver) launch(ctx context.Context, e loop.Effect) {
-	ectx, cancel := context.WithCancelCause(ctx)
-	f := &flight{kind: e.Kind, cancel: cancel}
-	hurry := make(chan struct{})
-	if e.Kind == loop.EffectCallProvider {
-		f.hurry = hurry
-		if d.m.StopRaised() {
-			close(hurry)
-			f.hurry = nil
+// fly carries out the effect that the machine asked for, and returns what was
+// raised until it answered, and its answer. What was raised before the answer
+// counts before it (L-10, L-17).
+func (d *driver) fly() []loop.Event {
+	f := d.flight
+	info := d.loopInfo()
+	var events []loop.Event
+	if f.effect.Kind == loop.EffectPrepare && !d.asksBefore() && d.s.lease.good() {
+		events = d.prepare(f.ctx, info, f.effect.NewIteration) // asks nobody
+	} else {
+		<-d.turn
+		events = d.effect(f.ctx, f.effect, info)
+		d.turn <- struct{}{}
+	}
+	f.cancel(nil)
+	d.flight = nil
+	d.reported = d.usage.total()
+	return append(d.heard(nil), events...)
+}
+
+// asksBefore reports whether hooks have a say in admissions.
+func (d *driver) asksBefore() bool {
+	for _, p := range [...]pluginapi.HookPoint{pluginapi.SessionStart, pluginapi.BeforePrompt, pluginapi.BeforeRound, pluginapi.BeforeProvider} {
+		if d.chain.Has(p) {
+			return true
 		}
 	}
-	d.flight = f
-	info := d.loopInfo()
-	d.work <- func() answer { return answer{events: d.effect(ectx, e, info, hurry)} }
+	return false
 }
 
 // effect carries out one effect, after the lease is known to be good (L-28).
-func (d *driver) effect(ctx context.Context, e loop.Effect, info pluginapi.LoopInfo, hurry <-chan struct{}) []loop.Event {
+func (d *driver) effect(ctx context.Context, e loop.Effect, info pluginapi.LoopInfo) []loop.Event {
 	if err := d.s.lease.hold(ctx); err != nil {
 		if ctx.Err() != nil {
 			return interrupted
@@ -244,7 +256,7 @@ func (d *driver) effect(ctx context.Context, e loop.Effect, info pluginapi.LoopI
 	case loop.EffectPrepare:
 		return d.prepare(ctx, info, e.NewIteration)
 	case loop.EffectCallProvider:
-		return d.callProvider(ctx, info, hurry)
+		return d.callProvider(ctx, info)
 	case loop.EffectGuardTools:
 		return d.guardTools(ctx, info)
 	case loop.EffectRunTools:
@@ -335,8 +347,7 @@ func (d *driver) loopInfo() pluginapi.LoopInfo {
 }
 
 func (d *driver) sessionInfo() pluginapi.SessionInfo {
-	snap := d.s.Snapshot()
-	return pluginapi.SessionInfo{ID: d.s.ID(), ExecutionID: d.s.ExecutionID(), Generation: d.s.Generation(), Revision: snap.Mark.Revision}
+	return pluginapi.SessionInfo{ID: d.s.ID(), ExecutionID: d.s.ExecutionID(), Generation: d.s.Generation(), Revision: d.s.durableMark().Revision}
 }
 
 func (d *driver) hostFailed(err error) []loop.Event {

@@ -8,41 +8,64 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// wait listens until something happens. What was raised before an answer came
-// counts before the answer, also where the host hears of both at once (L-10, L-17).
-func (d *driver) wait() []loop.Event {
-	done := d.caller.Done()
-	if d.m.CancelRaised() {
-		done = nil // heard
-	}
+// listen hears what comes from outside while an effect is under way, and steps the
+// machine with it. It is the run's other goroutine; it ends when d.over is closed.
+func (d *driver) listen(ctx context.Context) {
+	done, fenced := d.caller.Done(), (<-chan struct{})(d.s.lease.fenced)
 	var wall, drain <-chan time.Time
 	if d.wall != nil {
 		wall = d.wall.C
 	}
-	if d.drain != nil {
-		drain = d.drain.C
-	}
-	select {
-	case a := <-d.answers:
-		d.flight.cancel(nil)
-		d.flight = nil
-		d.reported = d.usage.total()
-		return append(d.heard(nil), a.events...)
-	case sig := <-d.s.mail.ch:
-		return []loop.Event{signalEvent(sig)}
-	case <-done:
-		return []loop.Event{d.callerEnded()}
-	case <-wall:
-		d.wall = nil
-		return []loop.Event{{Kind: loop.EvWallTime, Reason: "the run reached its wall time of " + d.spec.Timeout.String()}}
-	case <-drain:
-		d.drain = nil
-		if d.m.HaltStatus() == loop.BudgetExhausted {
-			return []loop.Event{{Kind: loop.EvExpire}}
+	for {
+		var late loop.EventKind
+		select {
+		case <-d.over:
+			return
+		case drain = <-d.draining:
+			continue
+		case <-d.s.mail.wake:
+		case <-done:
+			done = nil
+		case <-fenced:
+			fenced = nil
+		case <-wall:
+			wall, late = nil, loop.EvWallTime
+		case <-drain:
+			drain, late = nil, loop.EvExpire
 		}
-		return []loop.Event{{Kind: loop.EvCancel, Code: loop.ReasonDrainTimeout, Reason: "what was admitted did not drain within " + d.spec.DrainTimeout.String() + " of the stop"}}
-	case <-d.s.lease.fenced:
-		return []loop.Event{{Kind: loop.EvFenced}}
+		select {
+		case d.turn <- struct{}{}:
+		case <-d.over:
+			return
+		}
+		d.interfere(ctx, late)
+		<-d.turn
+	}
+}
+
+// interfere steps the machine with what was heard during an effect. late is the
+// timer that fired; "": none. The caller has the turn.
+func (d *driver) interfere(ctx context.Context, late loop.EventKind) {
+	var events []loop.Event
+	if d.s.lease.ended() != nil {
+		events = append(events, loop.Event{Kind: loop.EvFenced})
+	}
+	events = append(events, d.heard(nil)...)
+	switch {
+	case late == loop.EvWallTime:
+		events = append(events, loop.Event{Kind: loop.EvWallTime, Reason: "the run reached its wall time of " + d.spec.Timeout.String()})
+	case late == loop.EvExpire && d.m.HaltStatus() == loop.BudgetExhausted:
+		events = append(events, loop.Event{Kind: loop.EvExpire})
+	case late == loop.EvExpire:
+		events = append(events, loop.Event{Kind: loop.EvCancel, Code: loop.ReasonDrainTimeout, Reason: "what was admitted did not drain within " + d.spec.DrainTimeout.String() + " of the stop"})
+	}
+	for _, ev := range events {
+		// None of these events asks for an effect that answers.
+		if _, err := d.step(ctx, ev); err != nil {
+			d.broken = err
+			d.flight.cancel(errInterrupted)
+			return
+		}
 	}
 }
 
@@ -72,17 +95,13 @@ func (d *driver) heard(acked []store.Signal) []loop.Event {
 		}
 	}
 	var out []loop.Event
-	for {
-		select {
-		case sig := <-d.s.mail.ch:
-			out = append(out, signalEvent(sig))
-		default:
-			if d.caller.Err() != nil && !d.m.CancelRaised() {
-				out = append(out, d.callerEnded())
-			}
-			return out
-		}
+	for _, sig := range d.s.mail.take() {
+		out = append(out, signalEvent(sig))
 	}
+	if d.caller.Err() != nil && !d.m.CancelRaised() {
+		out = append(out, d.callerEnded())
+	}
+	return out
 }
 
 func (d *driver) stopTimers() {

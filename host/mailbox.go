@@ -11,14 +11,17 @@ import (
 // mailbox collects the stop and cancel of one execution, from this process and
 // from the store; each kind counts once (S-13).
 type mailbox struct {
-	mu     sync.Mutex
-	seen   map[store.SignalKind]bool
-	ch     chan store.Signal
-	closed bool
+	mu      sync.Mutex
+	seen    map[store.SignalKind]bool
+	pending []store.Signal
+	closed  bool
+	// wake holds a token while something may be pending. The signals themselves are
+	// taken by whoever has the machine, so that none is on its way between the two.
+	wake chan struct{}
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{seen: map[store.SignalKind]bool{}, ch: make(chan store.Signal, 2)}
+	return &mailbox{seen: map[store.SignalKind]bool{}, wake: make(chan struct{}, 1)}
 }
 
 // offer adds a signal. It answers ErrNotRunning once the run is over.
@@ -30,9 +33,22 @@ func (m *mailbox) offer(s store.Signal) error {
 	}
 	if !m.seen[s.Kind] && (s.Kind == store.SignalStop || s.Kind == store.SignalCancel) {
 		m.seen[s.Kind] = true
-		m.ch <- s // two kinds, two places: never blocks
+		m.pending = append(m.pending, s)
+		select {
+		case m.wake <- struct{}{}:
+		default: // a token is there
+		}
 	}
 	return nil
+}
+
+// take gives what is pending, in the order in which it came.
+func (m *mailbox) take() []store.Signal {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pending := m.pending
+	m.pending = nil
+	return pending
 }
 
 // close makes later signals ErrNotRunning (L-17).

@@ -27,7 +27,7 @@ func (d *driver) baseRequest() pluginapi.ProviderRequest {
 
 // callProvider makes the admitted round's call, with its retries (L-18), and
 // runs the after-provider hooks on the answer.
-func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo, hurry <-chan struct{}) []loop.Event {
+func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo) []loop.Event {
 	withhold := d.chain.MayMutate(pluginapi.AfterProvider)
 	var result *pluginapi.ProviderResult
 	var signals []loop.Event
@@ -48,11 +48,11 @@ func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo, hurr
 			d.cause = err
 			return append(signals, loop.Event{Kind: loop.EvProviderFailed, Reason: fmt.Sprintf("provider %s, attempt %d: %v", d.spec.Provider.Info().Name, attempt, err)})
 		}
-		d.emit(d.live(Event{Type: EventRetryScheduled, Retry: &Retry{
+		d.tell(Event{Type: EventRetryScheduled, Retry: &Retry{
 			Attempt: attempt, WaitMS: wait.Milliseconds(), Until: d.s.host.now().Add(wait), Error: err.Error(),
-		}}))
+		}})
 		d.notify(ctx, info, "retry", fmt.Sprintf("attempt %d failed: %v; the next one is in %v", attempt, err, wait))
-		if !pause(ctx, wait, hurry) {
+		if !pause(ctx, wait, d.hurry) {
 			return interrupted
 		}
 		if err := d.s.lease.hold(ctx); err != nil {
@@ -79,7 +79,7 @@ func (d *driver) callProvider(ctx context.Context, info pluginapi.LoopInfo, hurr
 		}
 	}
 	if withhold && result.Message.Text != "" {
-		d.emit(d.live(Event{Type: EventToken, Token: &Token{Text: result.Message.Text}}))
+		d.tell(Event{Type: EventToken, Token: &Token{Text: result.Message.Text}})
 	}
 	d.round = roundState{message: result.Message}
 	if len(result.Message.ToolCalls) > 0 {
@@ -118,7 +118,7 @@ func (d *driver) attempt(ctx context.Context, info pluginapi.LoopInfo, attempt u
 			return err
 		}
 		if !withhold && c.Text != "" && (c.Type == pluginapi.ChunkText || c.Type == pluginapi.ChunkReasoning) {
-			d.emit(d.live(Event{Type: EventToken, Token: &Token{Text: c.Text, Reasoning: c.Type == pluginapi.ChunkReasoning}}))
+			d.tell(Event{Type: EventToken, Token: &Token{Text: c.Text, Reasoning: c.Type == pluginapi.ChunkReasoning}})
 		}
 		return nil
 	}

@@ -16,23 +16,29 @@ func (d *driver) publish(e loop.Effect) {
 	case loop.PublishFailed:
 		d.emit(d.s.terminalEvent(EventFailed))
 	case loop.PublishFenced:
-		d.emit(d.live(Event{Type: EventFenced, Reason: "another owner took the session over"}))
+		d.tell(Event{Type: EventFenced, Reason: "another owner took the session over"})
 	case loop.PublishStopRequested:
 		d.drain = time.NewTimer(d.spec.DrainTimeout)
-		d.emit(d.live(Event{Type: EventStopRequested, Reason: e.Text}))
+		d.draining <- d.drain.C // has room: a stop counts once
+		d.tell(Event{Type: EventStopRequested, Reason: e.Text})
 	}
 }
 
-// live fills in who and where for a live event.
-func (d *driver) live(e Event) Event {
-	snap := d.s.Snapshot()
+// tell emits a live event, and fills in who and where.
+func (d *driver) tell(e Event) {
+	if d.spec.Observer == nil {
+		return
+	}
 	e.SessionID, e.ExecutionID, e.Generation = d.s.ID(), d.s.ExecutionID(), d.s.Generation()
-	e.Revision, e.Time = snap.Mark.Revision, d.s.host.now()
-	return e
+	e.Revision, e.Time = d.s.durableMark().Revision, d.s.host.now()
+	d.emit(e)
 }
 
 // project emits the events of committed entries.
 func (d *driver) project(entries []pendingEntry, first, revision uint64) {
+	if d.spec.Observer == nil {
+		return
+	}
 	for i, p := range entries {
 		if ev, ok := projectEntry(d.s.ID(), p.entry, first+uint64(i), revision); ok {
 			d.emit(ev)

@@ -186,6 +186,13 @@ func (s *Session) Snapshot() Snapshot {
 	return Snapshot{Head: head, Mark: s.mark}
 }
 
+// durableMark is Snapshot's mark.
+func (s *Session) durableMark() store.Mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mark
+}
+
 // SetRuntime sets the runtime state in memory; the next checkpoint or Finish
 // stores it (L-22). It must not be called while Run is under way.
 func (s *Session) SetRuntime(rt loop.Runtime) error {

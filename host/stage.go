@@ -17,6 +17,10 @@ const withheldObjective = "[withheld: a before_prompt hook ended the run]"
 // objective is what the loop is started with. early are the signals that came
 // while hooks decided on it; a cancel among them cuts the hooks short (L-17).
 func (d *driver) objective(ctx context.Context) (text string, early []loop.Event, err error) {
+	d.prompt.text = d.spec.Objective
+	if !d.chain.MayMutate(pluginapi.BeforePrompt) {
+		return d.spec.Objective, nil, nil
+	}
 	hctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)
@@ -32,24 +36,22 @@ func (d *driver) objective(ctx context.Context) (text string, early []loop.Event
 				err = fmt.Errorf("%w before the loop was started: %w", ErrCancelled, err)
 			}
 			return text, early, err
-		case sig := <-d.s.mail.ch:
-			early = append(early, signalEvent(sig))
-			if sig.Kind == store.SignalCancel {
-				cancel(errInterrupted)
+		case <-d.s.mail.wake:
+			for _, sig := range d.s.mail.take() {
+				early = append(early, signalEvent(sig))
+				if sig.Kind == store.SignalCancel {
+					cancel(errInterrupted)
+				}
 			}
 		}
 	}
 }
 
-// rewriteObjective runs the first before-prompt chain ahead of the start, if one
+// rewriteObjective runs the first before-prompt chain ahead of the start, where one
 // of its hooks may rewrite: the start checkpoint stores the objective, and an
 // original that a hook rewrites is never stored. The decision itself takes effect
 // at the first admission, in its order (L-7).
 func (d *driver) rewriteObjective(ctx context.Context) (string, error) {
-	d.prompt.text = d.spec.Objective
-	if !d.chain.MayMutate(pluginapi.BeforePrompt) {
-		return d.spec.Objective, nil
-	}
 	if err := d.s.lease.hold(ctx); err != nil {
 		return "", err
 	}

@@ -148,7 +148,7 @@ func (d *driver) runTools(ctx context.Context, info pluginapi.LoopInfo) []loop.E
 				c.result.Text = withheldResult // an original that a hook would rewrite is never stored
 			}
 			if mayRewrite {
-				d.emit(d.live(Event{Type: EventToolFinished, Result: c.result}))
+				d.tell(Event{Type: EventToolFinished, Result: c.result})
 			}
 		}
 		if c.done != nil {
@@ -201,15 +201,17 @@ func (d *driver) runBatch(ctx context.Context, calls []callState) {
 		c.begun = true
 		var session plugin.Session
 		session, c.done = d.callSession(c.tool.tool.Info().Name)
-		d.emit(d.live(Event{Type: EventToolStarted, Call: &c.call}))
-		group.Go(func() {
+		d.tell(Event{Type: EventToolStarted, Call: &c.call})
+		work := func() {
 			d.runTool(ctx, session, c)
 			if c.result != nil && !d.chain.MayMutate(pluginapi.AfterTool) {
-				d.emit(d.live(Event{Type: EventToolFinished, Result: c.result}))
+				d.tell(Event{Type: EventToolFinished, Result: c.result})
 			}
-		})
-		if !c.tool.spec.ReadOnly {
-			group.Wait()
+		}
+		if c.tool.spec.ReadOnly && len(calls) > 1 {
+			group.Go(work)
+		} else {
+			work()
 		}
 	}
 	group.Wait()

@@ -11,8 +11,8 @@ import (
 )
 
 // diskCache keeps machine code between processes: one folder per digest, with a
-// list of the SHA-256 of every file in it. The engine's own checksum does not
-// cover the function offsets, and a wrong offset is a jump into nowhere.
+// list of the SHA-256 of every file in it (sumFile). The engine's own checksum does
+// not cover the function offsets, and a wrong offset is a jump into nowhere.
 type diskCache struct{ root string }
 
 const (
@@ -21,9 +21,9 @@ const (
 	outlineFile = "outline.wasm"
 	buildMark   = ".build-"
 	// buildFormat changes when the same digest gives other code (a new metering pass,
-	// other features), and when a module that has an entry might be refused now
+	// other features) or other checksums, and when a module that has an entry might be refused now
 	// (tighter bounds): what has an entry is not counted again.
-	buildFormat = "6"
+	buildFormat = "7"
 	staleBuild  = time.Hour
 )
 

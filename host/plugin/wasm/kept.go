@@ -1,7 +1,6 @@
 package wasm
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -61,24 +60,36 @@ func readEntry(dir string) (*kept, error) {
 		if k.files[rel], err = f.Stat(); err != nil {
 			return err
 		}
-		h := sha256.New()
+		var sum []byte
 		if rel == outlineFile {
-			var b bytes.Buffer
-			b.Grow(int(min(k.files[rel].Size(), pluginapi.MaxModuleBytes)) + bytes.MinRead)
-			if _, err := b.ReadFrom(f); err != nil {
+			if k.outline, err = readWhole(f, k.files[rel].Size()); err != nil {
 				return err
 			}
-			k.outline = b.Bytes()
-			h.Write(k.outline)
-		} else if _, err := io.Copy(h, f); err != nil {
+			whole := sha256.Sum256(k.outline)
+			sum = whole[:]
+		} else if sum, err = sumFile(f, k.files[rel].Size()); err != nil {
 			return err
 		}
-		lines = append(lines, hex.EncodeToString(h.Sum(nil))+" "+rel+"\n")
+		lines = append(lines, hex.EncodeToString(sum)+" "+rel+"\n")
 		return nil
 	})
 	sort.Strings(lines)
 	k.sums = strings.Join(lines, "")
 	return k, err
+}
+
+// maxOutline bounds what is read of an outline; those of modules of the default size
+// are smaller.
+const maxOutline = 2 * pluginapi.MaxModuleBytes
+
+// readWhole reads a file of a known size without growing a buffer for it.
+func readWhole(f io.Reader, size int64) ([]byte, error) {
+	if size > maxOutline {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are taken", outlineFile, size, maxOutline)
+	}
+	b := make([]byte, size)
+	_, err := io.ReadFull(f, b)
+	return b, err
 }
 
 // eachFile calls do with the path of every file below dir but the list of
