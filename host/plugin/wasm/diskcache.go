@@ -21,8 +21,8 @@ const (
 	outlineFile = "outline.wasm"
 	buildMark   = ".build-"
 	// buildFormat changes when the same digest gives other code (a new metering pass,
-	// other features) or other checksums, and when a module that has an entry might be refused now
-	// (tighter bounds): what has an entry is not counted again.
+	// other features) or other checksums, and when a module that has an entry might be
+	// refused now (tighter bounds): what has an entry is not counted again.
 	buildFormat = "7"
 	staleBuild  = time.Hour
 )
