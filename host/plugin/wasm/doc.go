@@ -2,7 +2,8 @@
 // wazero. It is the only package that knows wazero.
 //
 //	Load ─▶ size, digest pin ─▶ manifest ─▶ imports and exports ─▶ configuration
-//	         │ once per digest:  validate ─▶ meter ─▶ compile (disk cache)
+//	         │ once per digest:  count ─▶ validate ─▶ meter ─▶ compile ─▶ cache on disk
+//	         │ or from there:    outline, machine code
 //	         ▼
 //	Plugin ─▶ lease an instance ─▶ guest goroutine: lh1_call ─▶ imports of lh1
 //	  ▲              │                                              │
