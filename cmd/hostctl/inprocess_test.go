@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ type commander struct {
 	dir   string // of the store; HOME too
 	cache string
 	in    string // stdin of the next call
+	// unpacked are the bundled plugins that were unpacked, in order.
+	unpacked []string
 }
 
 func newCommander(t *testing.T) *commander {
@@ -61,7 +64,17 @@ func (c *commander) call(t *testing.T, args ...string) answer {
 		In: strings.NewReader(c.in), Out: &out, Err: &errs, Getenv: func(name string) string { return values[name] }, Now: time.Now,
 		NewID: newID, Signals: make(chan os.Signal), Exit: func(code exit.Code) { t.Errorf("%q left with %d", args, code) },
 	}
-	code := root.Execute(t.Context(), &verb.Env{App: app, Library: loader.Library{Names: bundled.Names, Digest: bundled.Digest, Manifest: bundled.Manifest, Module: bundled.Module}}, args)
+	var mu sync.Mutex
+	library := loader.Library{
+		Names: bundled.Names, Digest: bundled.Digest, Manifest: bundled.Manifest,
+		Module: func(name string) ([]byte, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			c.unpacked = append(c.unpacked, name)
+			return bundled.Module(name)
+		},
+	}
+	code := root.Execute(t.Context(), &verb.Env{App: app, Library: library}, args)
 	a := answer{code, out.String(), errs.String()}
 	if code != exit.OK && (strings.Count(a.err, "hostctl: ") != 1 || strings.Contains(a.err, "goroutine ")) {
 		t.Errorf("%.200q: stderr is %.400q; want one message", args, a.err)

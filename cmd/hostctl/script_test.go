@@ -30,7 +30,11 @@ func TestMain(m *testing.M) {
 //	await NAME PATTERN       wait until NAME prints a line that matches, after the last match
 //	signal NAME SIGNAL       INT, TERM, HUP, KILL, STOP, CONT
 //	finish NAME CODE         wait for its end; its output becomes stdout and stderr
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
+
+// runScripts runs the scripts of a folder, with more environment variables.
+func runScripts(t *testing.T, dir string, more map[string]string) {
+	t.Helper()
 	cache := t.TempDir() // compiled plugins, shared by all scripts
 	repo, err := filepath.Abs("../..")
 	if err != nil {
@@ -45,7 +49,7 @@ func TestScripts(t *testing.T) {
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
@@ -56,6 +60,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LOOPHOST_STORE", "")
 			e.Setenv("REPO", repo)
 			e.Setenv("HOSTCTL", hostctl)
+			for name, value := range more {
+				e.Setenv(name, value)
+			}
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOTOOLCHAIN"} {
 				value, err := exec.Command("go", "env", name).Output()
 				if err != nil {

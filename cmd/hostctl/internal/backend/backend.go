@@ -4,16 +4,13 @@ package backend
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/loophost/loophost/backends/fs"
+	"github.com/loophost/loophost/backends/redis"
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/host/store"
-	"github.com/loophost/loophost/host/store/memstore"
 )
 
 // Env is what a backend may need besides its URL.
@@ -22,66 +19,75 @@ type Env struct {
 	Logger   *slog.Logger
 }
 
-// Backend opens the stores of one URL scheme.
+// Backend opens the stores of some URL schemes.
 type Backend struct {
-	Scheme string
-	Form   string // of its URLs, for people
-	Open   func(ctx context.Context, rest string, env Env) (store.Store, error)
+	Schemes []string
+	Form    string // of its URLs, for people
+	Open    func(ctx context.Context, url string, env Env) (store.Store, error)
+	// Scratch makes a place at a URL where nothing is yet, for the conformance suite.
+	Scratch func(url string) (Scratch, error)
+}
+
+// Scratch is an empty place.
+type Scratch struct {
+	URL string // opens it, also from another process; "": no other process can
+	// Open opens one more handle onto it; nil: by the URL.
+	Open func() (store.Store, error)
+	Name string            // the backend's, for the report
+	Info map[string]string // for the report
+	Done func()            // removes it
 }
 
 // Known lists the backends; the first is the default.
 func Known() []Backend {
 	return []Backend{
-		{Scheme: "fs", Form: "fs: or fs:/path", Open: openFS},
-		{Scheme: "memory", Form: "memory:", Open: openMemory},
+		{Schemes: []string{"fs"}, Form: "fs: or fs:/path", Open: openFS, Scratch: scratchFS},
+		{Schemes: []string{"memory"}, Form: "memory:", Open: openMemory, Scratch: scratchMemory},
+		{Schemes: redis.Schemes(), Form: "redis://host:port/db (also rediss://, unix://, redis+sentinel://, redis+cluster://)", Open: openRedis, Scratch: scratchRedis},
 	}
+}
+
+// Find is the backend of a URL; "" is the default. A URL that names none is an
+// *exit.UsageError.
+func Find(url string) (Backend, error) {
+	if url == "" {
+		return Known()[0], nil
+	}
+	scheme, _, ok := strings.Cut(url, ":")
+	var forms []string
+	for _, b := range Known() {
+		if ok && slices.Contains(b.Schemes, scheme) {
+			return b, nil
+		}
+		forms = append(forms, b.Form)
+	}
+	return Backend{}, exit.Usagef("store %q: want %s", Shown(url), strings.Join(forms, ", "))
 }
 
 // Open opens the store of a URL; "" is the default backend in the user's state
 // folder. A URL that names no store is an *exit.UsageError.
 func Open(ctx context.Context, url string, env Env) (store.Store, error) {
-	if url == "" {
-		url = Known()[0].Scheme + ":"
-	}
-	scheme, rest, ok := strings.Cut(url, ":")
-	var forms []string
-	for _, b := range Known() {
-		if ok && b.Scheme == scheme {
-			return b.Open(ctx, rest, env)
-		}
-		forms = append(forms, b.Form)
-	}
-	return nil, exit.Usagef("store %q: want %s", url, strings.Join(forms, ", "))
-}
-
-// insist, behind a path, opens a store where locks or flushes can't be trusted.
-const insist = "?insist"
-
-func openFS(_ context.Context, rest string, env Env) (store.Store, error) {
-	dir, insisted := strings.CutSuffix(strings.TrimPrefix(rest, "//"), insist)
-	if dir == "" {
-		if env.StateDir == "" {
-			return nil, exit.Usagef("store fs: neither HOME nor XDG_STATE_HOME says where your state folder is; name a folder: --store fs:/path")
-		}
-		dir = filepath.Join(env.StateDir, "store")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("store fs: %w", err)
-	}
-	s, err := fs.Open(fs.Config{Dir: dir, Insist: insisted, Logger: env.Logger})
-	if errors.Is(err, store.ErrUnsupported) && !insisted {
-		return nil, fmt.Errorf("%w: --store %s", err, exit.Quote("fs:"+dir+insist))
-	}
+	b, err := Find(url)
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return b.Open(ctx, url, env)
 }
 
-func openMemory(_ context.Context, rest string, _ Env) (store.Store, error) {
-	if rest != "" {
-		return nil, exit.Usagef("store memory:%s: nothing may follow memory:; such a store ends with the process", rest)
+// Shown is a URL for people: a password in it is masked.
+func Shown(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
 	}
-	return memstore.New().Open(), nil
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	user, _, secret := strings.Cut(rest[:max(at, 0)], ":")
+	if !secret {
+		return url
+	}
+	return scheme + "://" + user + ":PASSWORD" + rest[at:]
 }

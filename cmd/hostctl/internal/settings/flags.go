@@ -66,7 +66,7 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.Prompt, "prompt", "p", "", "the objective, instead of the argument; - reads stdin, @FILE a file")
 	fs.StringVar(&f.Session, "session", "", "session `ID`, created if it is not there (default: a new UUIDv7)")
 	fs.StringVarP(&f.Resume, "resume", "r", "", "session `ID` that must exist")
-	fs.StringVar(&f.Store, "store", "", "store `URL`: fs:, fs:/path or memory: (default: fs:, in your state folder; LOOPHOST_STORE)")
+	fs.StringVar(&f.Store, "store", "", "store `URL`: fs:, fs:/path, memory: or redis://host (default: fs:, in your state folder; LOOPHOST_STORE)")
 	fs.StringVar(&f.Provider, "provider", "", "provider plugin: a bundled `NAME` or the path of a .wasm; demo needs no key and no network")
 	fs.StringVarP(&f.Model, "model", "m", "", "`MODEL` name, or PROVIDER/MODEL")
 	fs.StringArrayVar(&f.Hooks, "hook", nil, "hook plugin: a bundled NAME or the `PATH` of a .wasm (repeatable)")

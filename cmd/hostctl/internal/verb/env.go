@@ -40,9 +40,12 @@ func (e *Env) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
+// StoreVariable is the environment variable that names the store.
+const StoreVariable = "LOOPHOST_STORE"
+
 // StoreFlag registers --store.
 func StoreFlag(fs *pflag.FlagSet, url *string) {
-	fs.StringVar(url, "store", "", "store `URL`: fs:, fs:/path or memory: (default: fs:, in your state folder; LOOPHOST_STORE)")
+	fs.StringVar(url, "store", "", "store `URL`: fs:, fs:/path, memory: or redis://host (default: fs:, in your state folder; LOOPHOST_STORE)")
 }
 
 // StoreURL is the store in force: the flag, else the environment, else the default.
@@ -50,7 +53,7 @@ func (e *Env) StoreURL(flag string) string {
 	if flag != "" {
 		return flag
 	}
-	return e.Getenv("LOOPHOST_STORE")
+	return e.Getenv(StoreVariable)
 }
 
 // OpenStore opens a store and asks what it promises.

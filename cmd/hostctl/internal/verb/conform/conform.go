@@ -32,10 +32,11 @@ func NewCommand(env *verb.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance STORE",
 		Short: "Prove that a store keeps its promises",
-		Long: `Conformance runs the suite against a store and prints the report: memory:, or
-fs:DIR, where it works in a new folder below DIR and removes it again. The exit
-code is 0 when nothing failed, else 1. A skipped core case makes the result
-partial, and the report says why.`,
+		Long: `Conformance runs the suite against a store and prints the report. Of fs:DIR it
+works in a new folder below DIR and removes it again; of a Redis URL it works under
+a prefix of its own, below which tombstones stay. The exit code is 0 when nothing
+failed, else 1. A skipped core case makes the result partial, and the report says
+why.`,
 		Example: "  hostctl conformance memory:\n  hostctl conformance fs:/srv --profile core --json report.json --junit report.xml",
 		Args:    verb.Exactly("STORE"),
 	}
@@ -53,7 +54,7 @@ partial, and the report says why.`,
 		if err != nil {
 			return err
 		}
-		harness, done, err := newHarness(args[0], env.Err)
+		harness, done, err := newHarness(env, args[0])
 		if err != nil {
 			return err
 		}

@@ -15,20 +15,21 @@ import (
 )
 
 // ownerVerb is the hidden verb that the suite starts as an owner in a process of
-// its own: hostctl conformance-owner STORE, talking over stdin and stdout.
+// its own, talking over stdin and stdout. The store comes through the environment:
+// arguments show in the list of processes, and its URL may hold a password.
 const ownerVerb = "conformance-owner"
 
 // NewOwnerCommand makes the hidden verb.
 func NewOwnerCommand(env *verb.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     ownerVerb + " STORE",
+		Use:     ownerVerb,
 		Short:   "Serve the conformance suite as an owner",
 		Example: "  hostctl conformance fs:/srv --profile loop",
 		Hidden:  true,
-		Args:    verb.Exactly("STORE"),
+		Args:    verb.Exactly(),
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, _, err := env.OpenStore(cmd.Context(), args[0])
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, _, err := env.OpenStore(cmd.Context(), env.StoreURL(""))
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,8 @@ func spawn(url string, errs io.Writer) (conformance.OwnerProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &owner{cmd: exec.Command(exe, ownerVerb, url)}
+	p := &owner{cmd: exec.Command(exe, ownerVerb)}
+	p.cmd.Env = append(os.Environ(), verb.StoreVariable+"="+url)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Stderr = errs
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loophost/loophost/cmd/hostctl/internal/backend"
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/loader"
 	"github.com/loophost/loophost/cmd/hostctl/internal/settings"
@@ -42,7 +43,7 @@ finish and stops, the second cancels, the third leaves at once.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := runner{env: env, hints: exit.Hints{Store: flags.Store}, started: env.Now()}
+			r := runner{env: env, hints: exit.Hints{Store: backend.Shown(flags.Store)}, started: env.Now()}
 			return r.run(cmd.Context(), &flags, args, cmd.Flags().Changed)
 		},
 	}

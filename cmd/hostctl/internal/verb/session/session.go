@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loophost/loophost/cmd/hostctl/internal/backend"
 	"github.com/loophost/loophost/cmd/hostctl/internal/cli"
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb"
@@ -44,7 +45,7 @@ func newOptions(env *verb.Env, cmd *cobra.Command, formats ...cli.Format) *optio
 	return o
 }
 
-func (o *options) hints() exit.Hints { return exit.Hints{Store: o.store} }
+func (o *options) hints() exit.Hints { return exit.Hints{Store: backend.Shown(o.store)} }
 
 // with opens the host and does the work; a failure is reported with the next step.
 func (o *options) with(ctx context.Context, id string, do func(h *host.Host) error) error {
