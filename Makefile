@@ -3,6 +3,7 @@
 FUZZTIME ?= 60s
 SOAKTIME ?= 60s
 FLEETTIME ?= 5m
+FLEETSTORE ?= redis
 
 .PHONY: format lint test fuzz soak fleet bench bundle
 
@@ -32,8 +33,8 @@ fuzz: ## fuzz every target for FUZZTIME, a duration or a count as in 300x
 soak: ## keep 64 sessions busy for SOAKTIME and look for leaks
 	go test ./internal/soak -count=1 -v -timeout 0 -args -soak $(SOAKTIME)
 
-fleet: ## kill, stop and replace processes on one store for FLEETTIME, and compare
-	go run ./internal/fleet -for $(FLEETTIME)
+fleet: ## kill, stop and replace 24 processes on FLEETSTORE for FLEETTIME, and compare
+	go run ./internal/fleet -store $(FLEETSTORE) -for $(FLEETTIME)
 
 bench: ## print what the benchmarks with a target measure, as ratios to their floors
 	go run ./internal/bench/table
