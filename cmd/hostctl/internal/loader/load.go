@@ -59,19 +59,13 @@ func (p *Plan) Load(ctx context.Context) (*Set, error) {
 	if set.runtime, err = newRuntime(ctx, p.req.CacheDir, p.req.Logger); err != nil {
 		return nil, errors.Join(err, closeRoot(set.workspace))
 	}
-	resume := collectLess()
-	defer resume()
 	loaded := make([]*wasm.Plugin, len(p.uses))
 	group, gctx := errgroup.WithContext(ctx)
 	for i, u := range p.uses {
 		group.Go(func() error {
 			var err error
 			loaded[i], err = set.runtime.Load(gctx, wasm.Module{
-				Path: u.source.Arg, Digest: u.source.Digest, SidecarManifest: u.source.Sidecar,
-				Source: func() ([]byte, error) {
-					resume() // it is going to be compiled
-					return u.source.Module()
-				},
+				Path: u.source.Arg, Source: u.source.Module, Digest: u.source.Digest, SidecarManifest: u.source.Sidecar,
 				Config: u.config.JSON(), Grants: grants(u.source, set.workspace),
 			})
 			return loadError(ctx, u.source.Arg, err)
