@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -102,21 +101,13 @@ func DecodeEntry(data []byte) (Entry, error) {
 	return e, nil
 }
 
-// Encode writes the entry.
-func (e Entry) Encode() ([]byte, error) { return json.Marshal(e) }
+// usualEntry is room for most entries, in bytes, beside their message.
+const usualEntry = 512
 
-// encode is Encode with the message's JSON known; nil: it is not. A message is an
-// entry's last member, so it is put behind the others.
-func (e Entry) encode(message []byte) ([]byte, error) {
-	if message == nil || e.Type != EntryMessage {
-		return e.Encode()
-	}
-	e.Message = nil
-	data, err := json.Marshal(e)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]byte, 0, len(data)+len(message)+len(`,"message":`))
-	out = append(append(out, data[:len(data)-1]...), `,"message":`...)
-	return append(append(out, message...), '}'), nil
+// Encode writes the entry.
+func (e Entry) Encode() ([]byte, error) { return e.encode(nil) }
+
+// encode is Encode with the message's JSON known; nil: it is not.
+func (e *Entry) encode(message []byte) ([]byte, error) {
+	return appendEntry(make([]byte, 0, usualEntry+len(message)), e, message)
 }

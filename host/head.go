@@ -98,7 +98,7 @@ func (h Head) Encode() ([]byte, error) {
 	if err := h.Runtime.Validate(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(h)
+	return appendHead(make([]byte, 0, 1<<10), &h)
 }
 
 // NewHead is the head of a session without a loop.

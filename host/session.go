@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -249,7 +248,7 @@ func (s *Session) append(e Entry) (uint64, error) {
 		m := *e.Message // the entry outlives the round, as an event that somebody keeps
 		e.Message = &m
 		var err error
-		if message, err = json.Marshal(e.Message); err != nil {
+		if message, err = appendMessage(nil, e.Message); err != nil {
 			return 0, err
 		}
 	}
