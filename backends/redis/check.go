@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/loophost/loophost/backends/redis/internal/format"
 	"github.com/loophost/loophost/host/store"
 )
@@ -16,8 +14,8 @@ const historyPage = 256
 
 // Check verifies every unit of the history and every log entry: its checksum, its
 // place, and the link to the one before. Of the newest commit, whose head is kept, it
-// also computes the chain again. It reads page by page, so a record that changes
-// meanwhile is checked up to the revision that it had at the start.
+// also computes the chain again. It reads page by page; a record that changes meanwhile
+// is checked up to the revision that it had at the start.
 func (s *Store) Check(ctx context.Context, key store.Key) (store.CheckReport, error) {
 	const op = "check"
 	leave, err := s.start(ctx, op, key)
@@ -28,191 +26,175 @@ func (s *Store) Check(ctx context.Context, key store.Key) (store.CheckReport, er
 	if err := key.Validate(); err != nil {
 		return store.CheckReport{}, err
 	}
-	rec, newest, err := s.load(ctx, op, key, s.names(key))
-	k := &checker{s: s, key: key, rec: rec, rep: store.CheckReport{Key: key, Birth: rec.Mark.Birth, Revision: rec.Mark.Revision}}
+	name := s.name(key)
+	rec, newest, err := s.load(ctx, op, key, name)
+	k := &checker{
+		s: s, key: key, name: name, rec: rec, newest: newest,
+		rep: store.CheckReport{Key: key, Birth: rec.Mark.Birth, Revision: rec.Mark.Revision, Bytes: int64(len(rec.Head))},
+	}
 	if errors.Is(err, store.ErrCorrupt) {
 		k.find("%v", err)
 	} else if err != nil {
 		return store.CheckReport{}, err
 	}
-	k.rep.Bytes = int64(len(rec.Head))
 	if err := k.history(ctx); err != nil {
 		return store.CheckReport{}, err
 	}
-	if err := k.log(ctx); err != nil {
-		return store.CheckReport{}, err
-	}
-	k.top(newest)
+	k.top()
 	return k.rep, nil
 }
 
 type checker struct {
-	s   *Store
-	key store.Key
-	rec store.Record
-	rep store.CheckReport
+	s      *Store
+	key    store.Key
+	name   string
+	rec    store.Record
+	newest format.Unit
+	rep    store.CheckReport
 
-	units   []checked // commits with entries, in order
-	chain   string    // of the last whole unit
-	entries [][]byte  // of the newest commit
+	chain string // of the last unit that was whole; "": of none
+	log   uint64 // its log length
+	ahead []format.Entry
+	last  [][]byte // the entries of the newest commit
 }
 
-// checked is what a commit's unit says of its entries.
-type checked struct {
-	revision, first, entries uint64
-	sum                      string
+func (k *checker) find(text string, args ...any) {
+	k.rep.Findings = append(k.rep.Findings, fmt.Sprintf(text, args...))
 }
 
-func (k *checker) find(format string, args ...any) {
-	k.rep.Findings = append(k.rep.Findings, fmt.Sprintf(format, args...))
-}
-
-// history verifies the units up to the record's revision.
+// history verifies the units up to the record's revision, and each with its entries.
 func (k *checker) history(ctx context.Context) error {
-	next, length := uint64(1), uint64(0)
-	err := k.s.eachUnit(ctx, "check", k.key, func(revision uint64, minor bool, fields reply) bool {
-		if revision > k.rec.Mark.Revision {
-			return false
-		}
-		if minor {
-			if _, err := format.ParseUnit(0, fields.text(1), fields.text(3)); err != nil {
-				k.find("history, behind revision %d: %v", revision, err)
-			}
-			return true
-		}
-		if revision != next {
-			k.find("history: revision %d is missing", next)
-		}
-		next = revision + 1
-		u, err := fields.unit(revision)
+	missing := uint64(0)
+	for first := uint64(1); first <= k.rec.Mark.Revision; first += historyPage {
+		n := min(historyPage, k.rec.Mark.Revision-first+1)
+		units, err := k.s.units(ctx, "check", k.key, k.name, format.UnitField, first, n)
 		if err != nil {
-			k.find("history: %v", err)
-			k.chain = ""
-			return true
-		}
-		k.rep.Bytes += int64(len(fields.text(1)))
-		switch {
-		case u.Birth != k.rec.Mark.Birth:
-			k.find("history: revision %d is of another birth", revision)
-		case k.chain != "" && u.Before != k.chain, revision == 1 && u.Before != "":
-			k.find("history: revision %d does not link to the one before it", revision)
-		case length+u.Entries != u.log:
-			k.find("history: revision %d appends %d entries to %d and says that there are %d", revision, u.Entries, length, u.log)
-		default:
-			k.rep.Commits++
-		}
-		if u.Entries > 0 {
-			k.units = append(k.units, checked{revision, u.log - u.Entries + 1, u.Entries, u.LogSum})
-		}
-		k.chain, length = u.Chain, u.log
-		return true
-	})
-	if err == nil && next != k.rec.Mark.Revision+1 {
-		k.find("history: revisions %d to %d are missing", next, k.rec.Mark.Revision)
-	}
-	return err
-}
-
-// log verifies the entries against their units.
-func (k *checker) log(ctx context.Context) error {
-	var sums []string
-	for seq := uint64(1); seq <= k.rec.LogLength; {
-		p, beside, err := k.s.page(ctx, "check", k.key, seq, 0)
-		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}
-		for i, e := range p.Entries {
-			if e.Seq > k.rec.LogLength {
-				return nil
+		for i := range n {
+			text := units.text(int(i))
+			if text == "" {
+				missing++
+				k.chain = ""
+				continue
 			}
-			k.rep.Entries++
-			k.rep.Bytes += int64(len(e.Data))
-			sums = k.entry(sums, e, beside[i])
+			if err := k.unit(ctx, first+i, text); err != nil {
+				return err
+			}
 		}
-		seq += uint64(len(p.Entries))
-		if err != nil {
-			k.find("log: %v", err)
-			seq++ // go on behind the damage
-			sums = nil
+		if missing >= historyPage {
+			k.find("history: %d revisions up to %d are missing; the rest was not looked at", missing, first+n-1)
+			return nil
 		}
+	}
+	if missing > 0 {
+		k.find("history: %d revisions are missing", missing)
+	}
+	if k.log != k.rec.LogLength {
+		k.find("log: the history appends %d entries, and the record says %d", k.log, k.rec.LogLength)
 	}
 	return nil
 }
 
-// entry places e in its commit; sums are those of the commit's entries before it.
-func (k *checker) entry(sums []string, e store.Entry, beside format.Entry) []string {
-	for len(k.units) > 0 && k.units[0].first+k.units[0].entries <= e.Seq {
-		k.units = k.units[1:]
-	}
-	if len(k.units) == 0 || e.Seq < k.units[0].first {
-		k.find("log: entry %d belongs to no commit", e.Seq)
+// unit verifies what made revision.
+func (k *checker) unit(ctx context.Context, revision uint64, text string) error {
+	k.rep.Bytes += int64(len(text))
+	u, err := format.ParseUnit(revision, text)
+	if err != nil {
+		k.find("history: %v", err)
+		k.chain = ""
 		return nil
 	}
-	u := k.units[0]
-	number := e.Seq - u.first + 1
-	if e.Revision != u.revision || beside.Number != number {
-		k.find("log: entry %d is entry %d of revision %d, and not of revision %d", e.Seq, beside.Number, e.Revision, u.revision)
-		return nil
+	if u.Birth != k.rec.Mark.Birth {
+		k.find("history: revision %d is of another birth", revision)
+	} else if k.chain != "" && u.Before != k.chain || revision == 1 && u.Before != "" {
+		k.find("history: revision %d does not link to the one before it", revision)
+	} else {
+		k.rep.Commits++
 	}
-	if number == 1 {
-		sums = nil
+	k.chain = u.Chain
+	return k.entries(ctx, revision, u)
+}
+
+// entries verifies those that u appended.
+func (k *checker) entries(ctx context.Context, revision uint64, u format.Unit) error {
+	var sums []string
+	damaged := uint64(0)
+	k.last = nil
+	for number := uint64(1); number <= u.Entries; number++ {
+		k.log++
+		e, ok, err := k.entry(ctx, k.log)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			damaged++
+			continue
+		}
+		k.rep.Entries++
+		k.rep.Bytes += int64(len(e.Data))
+		if e.Revision != revision || e.Number != number {
+			k.find("log: entry %d is number %d of revision %d, and not number %d of revision %d", e.Seq, e.Number, e.Revision, number, revision)
+			damaged++
+			continue
+		}
+		sums = append(sums, e.Sum)
+		if revision == k.rec.Mark.Revision {
+			k.last = append(k.last, e.Data)
+		}
 	}
-	sums = append(sums, beside.Sum)
-	if number == u.entries && uint64(len(sums)) == number && format.LogSum(sums) != u.sum {
-		k.find("log: the entries of revision %d are not those that were written", u.revision)
+	if damaged == 0 && u.Kind != format.Never && format.LogSum(sums) != u.LogSum {
+		k.find("log: the entries of revision %d are not those that were written", revision)
 	}
-	if e.Revision == k.rec.Mark.Revision {
-		k.entries = append(k.entries, e.Data)
+	return nil
+}
+
+// entry is the log entry at seq, read ahead with those after it. ok is false where it
+// is damaged, which is a finding then.
+func (k *checker) entry(ctx context.Context, seq uint64) (e format.Entry, ok bool, err error) {
+	if len(k.ahead) == 0 || k.ahead[0].Seq != seq {
+		var page store.LogPage
+		page, k.ahead, err = k.s.page(ctx, "check", k.key, seq, 0)
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
+			return e, false, err
+		}
+		if len(page.Entries) == 0 {
+			if err == nil {
+				err = fmt.Errorf("entry %d is missing", seq)
+			}
+			k.find("log: %v", err)
+			return e, false, nil
+		}
 	}
-	return sums
+	e, k.ahead = k.ahead[0], k.ahead[1:]
+	return e, true, nil
 }
 
 // top computes the chain of the newest revision again.
-func (k *checker) top(newest storedUnit) {
-	want := ""
-	switch newest.Kind {
-	case format.Create, format.Commit:
-		want = store.Chain(newest.Before, store.Commit{ID: newest.ID, Head: k.rec.Head, Entries: k.entries})
-	case format.Never:
-		want = store.ChainNever(newest.Before, newest.ID)
-	default:
-		return // a finding says already that it can't be read
+func (k *checker) top() {
+	if len(k.rep.Findings) > 0 {
+		return
 	}
-	if want != k.rec.Mark.Chain && len(k.rep.Findings) == 0 {
+	want := store.ChainNever(k.newest.Before, k.newest.ID)
+	if k.newest.Kind != format.Never {
+		want = store.Chain(k.newest.Before, store.Commit{ID: k.newest.ID, Head: k.rec.Head, Entries: k.last})
+	}
+	if want != k.rec.Mark.Chain {
 		k.find("the head and the entries of revision %d do not make its chain", k.rec.Mark.Revision)
 	}
 }
 
-// eachUnit calls do for the history's elements in order, until it says false. minor:
-// an acquire or a release behind the revision.
-func (s *Store) eachUnit(ctx context.Context, op string, key store.Key, do func(revision uint64, minor bool, fields reply) bool) error {
-	names := s.names(key)
-	from := "-"
-	for {
-		var part []goredis.XMessage
-		n, err := s.srv.of(ctx, names.History)
-		if err == nil {
-			part, err = n.XRangeN(ctx, names.History, from, "+", historyPage).Result()
-		}
-		if err != nil {
-			return s.fail(op, key, err, false)
-		}
-		for _, m := range part {
-			revision, minor, err := format.ParseID(m.ID)
-			if err != nil {
-				return corrupt(op, key, "the history is damaged", err)
-			}
-			fields := reply{"unit", m.Values["unit"], "sum", m.Values["sum"]}
-			if log, ok := m.Values["log"]; ok {
-				fields = append(fields, "log", log)
-			}
-			if !do(revision, minor != 0, fields) {
-				return nil
-			}
-		}
-		if len(part) < historyPage {
-			return nil
-		}
-		from = "(" + part[len(part)-1].ID
+// units reads n fields of the log's hash, by their numbers from first; nil where there
+// is none.
+func (s *Store) units(ctx context.Context, op string, key store.Key, name string, field func(uint64) string, first, n uint64) (r reply, err error) {
+	fields := make([]string, n)
+	for i := range n {
+		fields[i] = field(first + i)
 	}
+	err = s.onNode(ctx, name, func(node *node) error {
+		v, err := node.HMGet(ctx, name, fields...).Result()
+		r = v
+		return err
+	})
+	return r, s.fail(op, key, err, false)
 }

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/hex"
 	"time"
 
 	"github.com/loophost/loophost/backends/redis/internal/format"
@@ -21,19 +20,19 @@ func (s *Store) Commit(ctx context.Context, key store.Key, f store.Fence, c stor
 	if err := c.Validate(op, key, store.Limits{}); err != nil {
 		return store.Ack{}, err
 	}
-	names := s.names(key)
+	name := s.name(key)
 	before := c.After
 	for {
 		if c.After.Chain == "" {
 			// The caller does not know the chain that this commit extends, and only a
 			// SHA-256 here can extend it: one round trip more.
-			now, err := s.mark(ctx, op, key, names)
+			now, err := s.mark(ctx, op, key, name)
 			if err != nil {
 				return store.Ack{}, err
 			}
 			before.Chain = now.Chain
 		}
-		ack, again, err := s.commit(ctx, key, names, f, c, before)
+		ack, again, err := s.commit(ctx, key, name, f, c, before)
 		if !again {
 			return ack, err
 		}
@@ -42,18 +41,23 @@ func (s *Store) Commit(ctx context.Context, key store.Key, f store.Fence, c stor
 
 // commit sends c, which extends the history of before. again: before is not c's own
 // and was out of date.
-func (s *Store) commit(ctx context.Context, key store.Key, names format.Names, f store.Fence, c store.Commit, before store.Mark) (ack store.Ack, again bool, err error) {
+func (s *Store) commit(ctx context.Context, key store.Key, name string, f store.Fence, c store.Commit, before store.Mark) (ack store.Ack, again bool, err error) {
 	const op = "commit"
-	reached, err := s.reached(ctx, op, key, names, c.Require)
+	reached, err := s.reached(ctx, op, key, name, c.Require)
 	if err != nil {
 		return ack, false, err
 	}
+	how := mode(reached, c.Require)
 	after := before
 	after.Revision++
 	after.Chain = store.Chain(before.Chain, c)
-	content := store.ContentHash(c)
+	own := after.Chain
+	if c.After.Chain == "" {
+		own = store.Chain("", c)
+	}
+	content := format.Content(c, own)
 	u := format.Unit{
-		Kind: format.Commit, Birth: before.Birth, ID: c.ID, Content: hex.EncodeToString(content[:]),
+		Kind: format.Commit, Birth: before.Birth, ID: c.ID, Content: content,
 		Before: before.Chain, Chain: after.Chain, Level: reached.Level, Owner: f.Owner, Run: f.Run,
 		Time: s.c.Clock().UTC().Format(time.RFC3339Nano),
 	}
@@ -61,12 +65,12 @@ func (s *Store) commit(ctx context.Context, key store.Key, names format.Names, f
 	if err != nil {
 		return ack, false, &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Err: err}
 	}
-	args := make([]any, 0, 13+2*len(c.Entries))
+	args := make([]any, 0, 10+len(c.Entries))
 	args = append(args, c.ID, format.Birth(c.After.Birth), writer(key, f, c.After.Birth),
-		format.Number(before.Revision), before.Chain, format.Number(after.Revision), after.Chain, ring(after.Revision),
-		checkOnly(reached, c.Require), w.unit, w.unitSum, c.Head, u.HeadSum)
-	args = w.entries(args, c)
-	r, replicas, err := s.evalOn(ctx, op, key, commitScript, c.Require.Replicas, names.All(), args)
+		format.Number(before.Revision), before.Chain, format.Number(after.Revision), after.Chain,
+		how, w.unit, append([]byte(nil), c.Head...))
+	args = append(args, w.entries...)
+	r, replicas, err := s.evalOn(ctx, op, key, commitScript, waitFor(how, c), []string{name}, args)
 	if err != nil {
 		return ack, false, err
 	}
@@ -76,7 +80,7 @@ func (s *Store) commit(ctx context.Context, key store.Key, names format.Names, f
 		if err != nil {
 			return ack, false, corrupt(op, key, "the record's log length is unreadable", err)
 		}
-		ack = store.Ack{Mark: after, LogLength: n, Durability: s.stillReached(ctx, names, reached)}
+		ack = store.Ack{Mark: after, LogLength: n, Durability: s.stillReached(ctx, name, reached)}
 		ack.Signals, err = pending(r, 1, f.Run)
 		if err != nil {
 			return ack, false, corrupt(op, key, "the mailbox is damaged", err)
@@ -101,6 +105,14 @@ func (s *Store) commit(ctx context.Context, key store.Key, names format.Names, f
 	return ack, false, refused(op, key, r)
 }
 
+// waitFor is how many replicas the call waits for.
+func waitFor(how string, c store.Commit) int {
+	if how != modeWait {
+		return 0
+	}
+	return c.Require.Replicas
+}
+
 // withReplicas completes an acknowledgement with the replicas that confirmed. The
 // commit is applied either way.
 func (s *Store) withReplicas(op string, key store.Key, ack store.Ack, want store.Durability, have int) (store.Ack, bool, error) {
@@ -111,30 +123,26 @@ func (s *Store) withReplicas(op string, key store.Key, ack store.Ack, want store
 	return ack, false, nil
 }
 
-// written is what goes to the server with a commit's bytes.
+// written is what goes to the server with a commit: copies, because a call that is
+// left when its context ends may still be sending.
 type written struct {
-	unit, unitSum string
-	sums          []string
+	unit    string
+	entries []any
 }
 
 // writing completes u with the sums of c, which makes after.
 func writing(u *format.Unit, after store.Mark, c store.Commit) (w written, err error) {
-	w.sums = make([]string, len(c.Entries))
+	sums := make([]string, len(c.Entries))
+	w.entries = make([]any, len(c.Entries))
 	for i, e := range c.Entries {
-		w.sums[i] = format.EntrySum(after.Birth, after.Revision, uint64(i)+1, e)
+		number := uint64(i) + 1
+		sums[i] = format.EntrySum(after.Birth, after.Revision, number, e)
+		w.entries[i] = format.EncodeEntry(after.Revision, number, sums[i], e)
 	}
-	u.Entries, u.LogSum = uint64(len(c.Entries)), format.LogSum(w.sums)
+	u.Entries, u.LogSum = uint64(len(c.Entries)), format.LogSum(sums)
 	u.HeadSum = format.HeadSum(after.Birth, after.Revision, c.Head)
-	w.unit, w.unitSum, err = u.Encode(after.Revision)
+	w.unit, err = u.Encode(after.Revision)
 	return w, err
-}
-
-// entries appends the log entries to a script's arguments.
-func (w written) entries(args []any, c store.Commit) []any {
-	for i, e := range c.Entries {
-		args = append(args, format.EntryMeta(uint64(i)+1, w.sums[i]), e)
-	}
-	return args
 }
 
 // writer is the fence that the server compares: "" for a shared record, whose birth
@@ -152,40 +160,50 @@ func writer(key store.Key, f store.Fence, birth store.Birth) string {
 	return format.NoFence
 }
 
-func checkOnly(reached, want store.Durability) string {
-	if reached.Level < want.Level || want.Replicas > reached.Replicas {
-		return "1"
+// How a script treats a commit's requirement.
+const (
+	modePlain = ""
+	modeWait  = "wait" // the call waits for replicas behind it
+	modeWeak  = "weak" // out of reach: every other check, and no write
+)
+
+func mode(reached, want store.Durability) string {
+	switch {
+	case !reached.Reaches(want):
+		return modeWeak
+	case want.Replicas > 0:
+		return modeWait
 	}
-	return ""
+	return modePlain
 }
 
 func notDurable(op string, key store.Key, want, reached store.Durability) error {
 	return &store.Error{Op: op, Key: key, Kind: store.ErrNotDurable, Detail: "required " + want.String() + ", reached " + reached.String()}
 }
 
-// replay answers a commit id that was applied before (S-3). r is the mailbox, the
-// revision and the unit.
-func (s *Store) replay(op string, key store.Key, f store.Fence, r reply, content [32]byte) (store.Ack, error) {
-	ack, hash, err := applied(key, op, f, r)
-	if err == nil && hash != format.ContentText(content) {
+// replay answers a commit id that was applied before (S-3). r is the mailbox, what is
+// remembered of the id, and the unit.
+func (s *Store) replay(op string, key store.Key, f store.Fence, r reply, content string) (store.Ack, error) {
+	ack, was, err := applied(op, key, f, r)
+	if err == nil && was != content {
 		return store.Ack{}, &store.Error{Op: op, Key: key, Kind: store.ErrCommitIDReused}
 	}
 	return ack, err
 }
 
-// applied is the original acknowledgement of a commit, and its content's hash.
-func applied(key store.Key, op string, f store.Fence, r reply) (ack store.Ack, content string, err error) {
-	revision, err := format.ParseNumber(r.text(2))
+// applied is the original acknowledgement of a commit, and what identifies its content.
+func applied(op string, key store.Key, f store.Fence, r reply) (ack store.Ack, content string, err error) {
+	known, err := format.ParseSettled(r.text(2))
 	if err != nil {
 		return ack, "", corrupt(op, key, "the memory of commit ids is damaged", err)
 	}
-	u, err := reply(r[3:]).unit(revision)
+	u, err := format.ParseUnit(known.Revision, r.text(3))
 	if err != nil {
 		return ack, "", corrupt(op, key, "the history is damaged", err)
 	}
 	ack = store.Ack{
-		Mark:      store.Mark{Birth: u.Birth, Revision: revision, Chain: u.Chain},
-		LogLength: u.log, Durability: store.Durability{Level: u.Level},
+		Mark:      store.Mark{Birth: u.Birth, Revision: known.Revision, Chain: u.Chain},
+		LogLength: known.LogLength, Durability: store.Durability{Level: u.Level},
 	}
 	if ack.Signals, err = pending(r, 0, f.Run); err != nil {
 		return ack, "", corrupt(op, key, "the mailbox is damaged", err)
@@ -246,36 +264,41 @@ func refused(op string, key store.Key, r reply) error {
 }
 
 // mark is the record's state, without more.
-func (s *Store) mark(ctx context.Context, op string, key store.Key, names format.Names) (m store.Mark, err error) {
-	rec, _, err := s.load(ctx, op, key, names)
+func (s *Store) mark(ctx context.Context, op string, key store.Key, name string) (m store.Mark, err error) {
+	rec, _, err := s.load(ctx, op, key, name)
 	if store.KindOf(err) == store.ErrNotFound {
 		return m, nil // the script says it again, in its order of precedence
 	}
 	return rec.Mark, err
 }
 
-// reached is what a commit to the record will reach, as the server promised.
-func (s *Store) reached(ctx context.Context, op string, key store.Key, names format.Names, want store.Durability) (store.Durability, error) {
-	p, err := s.promiseFor(ctx, names)
+// reached is what a commit to the record can reach, as the server promised.
+func (s *Store) reached(ctx context.Context, op string, key store.Key, name string, want store.Durability) (store.Durability, error) {
+	n, err := s.srv.of(ctx, name)
+	var p *promise
+	if err == nil {
+		p, err = n.promised(ctx)
+	}
+	if err == nil && want.Replicas > p.durability.Replicas {
+		p, err = n.recount(ctx) // replicas come and go without a reconnect
+	}
 	if err != nil {
 		return store.Durability{}, s.fail(op, key, err, false)
 	}
-	// Replicas come and go: whether enough confirm is known after the wait. More than
-	// were ever seen are not waited for.
-	return store.Durability{Level: p.durability.Level, Replicas: max(p.durability.Replicas, 0)}, nil
+	return p.durability, nil
 }
 
 // stillReached is the level that was reached, if no connection was made meanwhile to
 // a server that promises less.
-func (s *Store) stillReached(ctx context.Context, names format.Names, reached store.Durability) store.Durability {
-	if p, err := s.promiseFor(ctx, names); err == nil && p.durability.Level < reached.Level {
+func (s *Store) stillReached(ctx context.Context, name string, reached store.Durability) store.Durability {
+	if p, err := s.promiseFor(ctx, name); err == nil && p.durability.Level < reached.Level {
 		return store.Durability{Level: p.durability.Level}
 	}
 	return store.Durability{Level: reached.Level}
 }
 
-func (s *Store) promiseFor(ctx context.Context, names format.Names) (*promise, error) {
-	n, err := s.srv.of(ctx, names.Record)
+func (s *Store) promiseFor(ctx context.Context, name string) (*promise, error) {
+	n, err := s.srv.of(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,92 +44,48 @@ func (h harness) Environment(ctx context.Context) (conformance.Environment, erro
 
 // Forward puts the record at a revision, and the unit of its newest revision with it.
 func (h harness) Forward(ctx context.Context, key store.Key, revision uint64) error {
-	names := format.NamesOf("loophost", key)
-	now, err := h.direct.HGet(ctx, names.Record, "rev").Result()
+	name := format.Record("loophost", key)
+	old, err := h.direct.HMGet(ctx, name, "rev", "head", "last", "log").Result()
 	if err != nil {
 		return err
 	}
-	r, u, err := h.unit(ctx, names, now)
+	now, err := format.ParseNumber(fmt.Sprint(old[0]))
 	if err != nil {
 		return err
 	}
-	parsed, err := format.ParseUnit(r, u[1], u[3])
+	text, err := h.direct.HGet(ctx, name, format.UnitField(now)).Result()
 	if err != nil {
 		return err
 	}
-	head, err := h.direct.HGet(ctx, names.Record, "head").Result()
+	u, err := format.ParseUnit(now, text)
 	if err != nil {
 		return err
 	}
-	parsed.HeadSum = format.HeadSum(parsed.Birth, revision, []byte(head))
-	text, sum, err := parsed.Encode(revision)
-	if err != nil {
+	u.HeadSum = format.HeadSum(u.Birth, revision, []byte(fmt.Sprint(old[1])))
+	if text, err = u.Encode(revision); err != nil {
 		return err
 	}
 	n := format.Number(revision)
-	// A stream takes no id below its last one, so the history is written again.
-	all, err := h.direct.XRange(ctx, names.History, "-", "+").Result()
-	if err != nil {
-		return err
-	}
-	if err := h.direct.Del(ctx, names.History).Err(); err != nil {
-		return err
-	}
-	for _, m := range all {
-		at, _, err := format.ParseID(m.ID)
-		if err != nil || at >= revision {
-			continue
-		}
-		if err := h.direct.XAdd(ctx, &goredis.XAddArgs{Stream: names.History, ID: m.ID, Values: m.Values}).Err(); err != nil {
-			return err
-		}
-	}
-	if err := h.direct.XAdd(ctx, &goredis.XAddArgs{Stream: names.History, ID: n + "-0", Values: []string{"unit", text, "sum", sum, "log", u[5]}}).Err(); err != nil {
-		return err
-	}
-	return h.direct.HSet(ctx, names.Record, "rev", n, "headrev", n, "headsum", parsed.HeadSum).Err()
+	return errors.Join(
+		h.direct.HSet(ctx, name, format.UnitField(revision), text, "c:"+fmt.Sprint(old[2]), "+"+n+" "+fmt.Sprint(old[3])).Err(),
+		h.direct.HSet(ctx, name, "rev", n).Err(),
+	)
 }
 
-// unit is the element of the history that made revision.
-func (h harness) unit(ctx context.Context, names format.Names, revision string) (uint64, []string, error) {
-	found, err := h.direct.XRange(ctx, names.History, revision+"-0", revision+"-0").Result()
-	if err != nil || len(found) != 1 {
-		return 0, nil, fmt.Errorf("revision %s in the history: got %d elements, %w", revision, len(found), err)
-	}
-	var fields []string
-	for _, name := range []string{"unit", "sum", "log"} {
-		fields = append(fields, name, fmt.Sprint(found[0].Values[name]))
-	}
-	n, err := format.ParseNumber(revision)
-	return n, fields, err
-}
-
-// Damage changes one byte of the first entry that the commit of revision appended. A
-// stream's elements can't be changed, so its log is written again.
+// Damage changes one byte of the first entry that the commit of revision appended.
 func (h harness) Damage(ctx context.Context, key store.Key, revision uint64) error {
-	names := format.NamesOf("loophost", key)
-	all, err := h.direct.XRange(ctx, names.Log, "-", "+").Result()
-	if err != nil {
-		return err
-	}
-	if err := h.direct.Del(ctx, names.Log).Err(); err != nil {
-		return err
-	}
-	done := false
-	for _, m := range all {
-		data := []byte(fmt.Sprint(m.Values["data"]))
-		if !done && strings.HasSuffix(m.ID, "-"+format.Number(revision)) {
-			data[len(data)/2] ^= 1
-			done = true
+	name := format.Record("loophost", key)
+	for seq := uint64(1); ; seq++ {
+		stored, err := h.direct.HGet(ctx, name, format.EntryField(seq)).Result()
+		if err != nil {
+			return fmt.Errorf("no entry of revision %d: %w", revision, err)
 		}
-		if err := h.direct.XAdd(ctx, &goredis.XAddArgs{Stream: names.Log, ID: m.ID, Values: []any{"sum", m.Values["sum"], "data", data}}).Err(); err != nil {
-			return err
+		if strings.HasPrefix(stored, format.Number(revision)+" ") {
+			b := []byte(stored)
+			b[len(b)-1] ^= 1
+			return h.direct.HSet(ctx, name, format.EntryField(seq), b).Err()
 		}
 	}
-	if !done {
-		return fmt.Errorf("no entry of revision %d", revision)
-	}
-	return nil
 }
 
 var (

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/hex"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -23,34 +22,36 @@ func (s *Store) Create(ctx context.Context, key store.Key, c store.Commit) (stor
 	if err := c.Validate(op, key, store.Limits{}); err != nil {
 		return store.Ack{}, err
 	}
-	names := s.names(key)
-	content := store.ContentHash(c)
-	reached, err := s.reached(ctx, op, key, names, c.Require)
+	name := s.name(key)
+	chain := store.Chain("", c)
+	content := format.Content(c, store.Chain(c.After.Chain, c))
+	reached, err := s.reached(ctx, op, key, name, c.Require)
 	if err != nil {
 		return store.Ack{}, err
 	}
 	if err := s.enlist(ctx, op, key); err != nil {
 		return store.Ack{}, err
 	}
+	how := mode(reached, c.Require)
 	var grave store.Birth
 	for {
 		birth := max(store.BirthAt(s.c.Clock(), grave), 1)
-		after := store.Mark{Birth: birth, Revision: 1, Chain: store.Chain("", c)}
+		after := store.Mark{Birth: birth, Revision: 1, Chain: chain}
 		u := format.Unit{
-			Kind: format.Create, Birth: birth, ID: c.ID, Content: hex.EncodeToString(content[:]), Chain: after.Chain,
+			Kind: format.Create, Birth: birth, ID: c.ID, Content: content, Chain: after.Chain,
 			Level: reached.Level, Time: s.c.Clock().UTC().Format(time.RFC3339Nano),
 		}
 		w, err := writing(&u, after, c)
 		if err != nil {
 			return store.Ack{}, &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Err: err}
 		}
-		args := make([]any, 0, 9+2*len(c.Entries))
-		args = append(args, c.ID, format.Birth(birth), after.Chain, ring(1), checkOnly(reached, c.Require), w.unit, w.unitSum, c.Head, u.HeadSum)
-		r, replicas, err := s.evalOn(ctx, op, key, createScript, c.Require.Replicas, names.All(), w.entries(args, c))
+		args := make([]any, 0, 6+len(c.Entries))
+		args = append(args, c.ID, format.Birth(birth), after.Chain, how, w.unit, append([]byte(nil), c.Head...))
+		r, replicas, err := s.evalOn(ctx, op, key, createScript, waitFor(how, c), []string{name}, append(args, w.entries...))
 		if err != nil {
 			return store.Ack{}, err
 		}
-		ack := store.Ack{Mark: after, LogLength: uint64(len(c.Entries)), Durability: reached}
+		ack := store.Ack{Mark: after, LogLength: uint64(len(c.Entries)), Durability: store.Durability{Level: reached.Level}}
 		switch r.verdict() {
 		case "ok":
 			if r.text(2) != "" { // somebody may be taking the deleted record's id off the index
@@ -58,7 +59,7 @@ func (s *Store) Create(ctx context.Context, key store.Key, c store.Commit) (stor
 					return store.Ack{}, err
 				}
 			}
-			ack.Durability = s.stillReached(ctx, names, reached)
+			ack.Durability = s.stillReached(ctx, name, reached)
 		case "again":
 			if ack, err = s.replay(op, key, store.Fence{}, append(reply{nil, nil}, r[1:]...), content); err != nil {
 				return store.Ack{}, err

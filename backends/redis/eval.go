@@ -75,27 +75,20 @@ func (s *Store) evalOn(ctx context.Context, op string, key store.Key, sc *script
 	return r, have, nil
 }
 
-// detached makes the call where it can be left when ctx ends; what it sends is copied,
-// because the caller may change it then.
+// detached makes the call where it can be left when ctx ends. It may go on sending then,
+// so nothing in args may be changed by anybody.
 func (s *Store) detached(ctx context.Context, sc *script, replicas int, keys []string, args []any) (reply, int, error) {
 	type result struct {
 		r    reply
 		have int
 		err  error
 	}
-	mine := make([]any, len(args))
-	for i, a := range args {
-		if b, ok := a.([]byte); ok {
-			a = append([]byte(nil), b...)
-		}
-		mine[i] = a
-	}
 	done := make(chan result, 1)
 	s.busy.Add(1) // the caller is counted, so the store is not closed yet
 	go func() {
 		defer s.busy.Done()
 		// Without ctx's end: the client would drop a connection that answers soon.
-		r, have, err := s.follow(context.WithoutCancel(ctx), sc, replicas, keys, mine)
+		r, have, err := s.follow(context.WithoutCancel(ctx), sc, replicas, keys, args)
 		done <- result{r, have, err}
 	}()
 	select {
@@ -113,25 +106,34 @@ func (s *Store) detached(ctx context.Context, sc *script, replicas int, keys []s
 	}
 }
 
-// follow calls the script where the Cluster says that the keys are. Only answers that
-// say "not here" are followed: then nothing was written.
+// follow calls the script on the node that holds the keys.
 func (s *Store) follow(ctx context.Context, sc *script, replicas int, keys []string, args []any) (r reply, have int, err error) {
-	for range redirects {
-		var n *node
-		if n, err = s.srv.of(ctx, keys[0]); err != nil {
-			return nil, 0, &refusal{kind: store.ErrUnavailable, detail: "no server is known for the record", cause: err}
-		}
+	err = s.onNode(ctx, keys[0], func(n *node) (err error) {
 		if replicas > 0 {
 			r, have, err = n.runAndWait(ctx, sc, replicas, s.c.ReplicaWait, keys, args)
 		} else {
 			r, err = n.run(ctx, sc, keys, args...)
 		}
-		if s.srv.cluster == nil || !goredis.HasErrorPrefix(err, "MOVED") {
-			break
+		return err
+	})
+	return r, have, err
+}
+
+// onNode calls do with the node that holds key, and goes where the Cluster says that
+// it is now. Only answers that say "not here" are followed: then nothing was written.
+func (s *Store) onNode(ctx context.Context, key string, do func(*node) error) error {
+	var err error
+	for range redirects {
+		n, nodeErr := s.srv.of(ctx, key)
+		if nodeErr != nil {
+			return &refusal{kind: store.ErrUnavailable, detail: "no server is known for the record", cause: nodeErr}
+		}
+		if err = do(n); s.srv.cluster == nil || !goredis.HasErrorPrefix(err, "MOVED") {
+			return err
 		}
 		s.srv.cluster.ReloadState(ctx)
 	}
-	return r, have, err
+	return err
 }
 
 // runAndWait is run and a wait for replicas behind it on the same connection: the

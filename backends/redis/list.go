@@ -93,7 +93,7 @@ func (s *Store) loadAll(ctx context.Context, op string, kind store.Kind, ids []s
 	cmds := make([]*goredis.Cmd, len(ids))
 	pipe := s.srv.pipeline()
 	for i, id := range ids {
-		cmds[i] = command(ctx, "evalsha", loadScript.sha, s.names(store.Key{Kind: kind, ID: id}).All(), nil)
+		cmds[i] = command(ctx, "evalsha", loadScript.sha, []string{s.name(store.Key{Kind: kind, ID: id})}, nil)
 		if err := pipe.Process(ctx, cmds[i]); err != nil {
 			return nil, s.fail(op, store.Key{}, err, false)
 		}
@@ -108,7 +108,7 @@ func (s *Store) loadAll(ctx context.Context, op string, kind store.Kind, ids []s
 		if r, err := answer(cmd); err == nil {
 			it.Record, _, it.Err = loaded(op, it.Record.Key, r)
 		} else { // the script is not known there, or the record lies elsewhere now
-			it.Record, _, it.Err = s.load(ctx, op, it.Record.Key, s.names(it.Record.Key))
+			it.Record, _, it.Err = s.load(ctx, op, it.Record.Key, s.name(it.Record.Key))
 		}
 		it.Record.Key = store.Key{Kind: kind, ID: ids[i]}
 		if !errors.Is(it.Err, store.ErrNotFound) {
@@ -120,17 +120,7 @@ func (s *Store) loadAll(ctx context.Context, op string, kind store.Kind, ids []s
 
 // indexed does something to the index of key's kind.
 func (s *Store) indexed(ctx context.Context, op string, key store.Key, do func(context.Context, *node) error) error {
-	var err error
-	for range redirects {
-		var n *node
-		if n, err = s.srv.of(ctx, format.Index(s.addr.Prefix, key.Kind)); err != nil {
-			break
-		}
-		if err = do(ctx, n); s.srv.cluster == nil || !goredis.HasErrorPrefix(err, "MOVED") {
-			break
-		}
-		s.srv.cluster.ReloadState(ctx)
-	}
+	err := s.onNode(ctx, format.Index(s.addr.Prefix, key.Kind), func(n *node) error { return do(ctx, n) })
 	if key.ID == "" {
 		key = store.Key{}
 	}
@@ -139,13 +129,13 @@ func (s *Store) indexed(ctx context.Context, op string, key store.Key, do func(c
 
 // delist takes the id of a deleted record out of the index, unless it was made again.
 // A failure leaves an id without a record there, which listing passes over.
-func (s *Store) delist(ctx context.Context, key store.Key, names format.Names) {
+func (s *Store) delist(ctx context.Context, key store.Key, name string) {
 	const op = "delete"
 	err := s.indexed(ctx, op, key, func(ctx context.Context, n *node) error {
 		return n.ZRem(ctx, format.Index(s.addr.Prefix, key.Kind), key.ID).Err()
 	})
 	if err == nil {
-		if _, _, lerr := s.load(ctx, op, key, names); !errors.Is(lerr, store.ErrNotFound) {
+		if _, _, lerr := s.load(ctx, op, key, name); !errors.Is(lerr, store.ErrNotFound) {
 			err = s.enlist(ctx, op, key)
 		}
 	}

@@ -27,14 +27,14 @@ func (s *Store) Acquire(ctx context.Context, key store.Key, claim store.Claim) (
 	if err != nil {
 		return f, rec, &store.Error{Op: op, Key: key, Kind: store.ErrUnavailable, Err: err}
 	}
-	names := s.names(key)
+	name := s.name(key)
 	for {
-		old, _, err := s.load(ctx, op, key, names)
+		old, _, err := s.load(ctx, op, key, name)
 		if err != nil {
 			return store.Fence{}, store.Record{}, err
 		}
 		f = store.Fence{Birth: old.Mark.Birth, Generation: generation.String(), Owner: claim.Owner, Run: claim.Run}
-		r, err := s.acquire(ctx, key, names, f, claim)
+		r, err := s.acquire(ctx, key, name, f, claim)
 		if err != nil {
 			return store.Fence{}, store.Record{}, err
 		}
@@ -51,9 +51,9 @@ func (s *Store) Acquire(ctx context.Context, key store.Key, claim store.Claim) (
 	}
 }
 
-func (s *Store) acquire(ctx context.Context, key store.Key, names format.Names, f store.Fence, claim store.Claim) (reply, error) {
+func (s *Store) acquire(ctx context.Context, key store.Key, name string, f store.Fence, claim store.Claim) (reply, error) {
 	const op = "acquire"
-	unit, sum, err := format.Unit{
+	unit, err := format.Unit{
 		Kind: format.Acquire, Birth: f.Birth, Owner: f.Owner, Run: f.Run, Gen: f.Generation, Force: claim.Force,
 		Time: s.c.Clock().UTC().Format(time.RFC3339Nano),
 	}.Encode(0)
@@ -67,9 +67,9 @@ func (s *Store) acquire(ctx context.Context, key store.Key, names format.Names, 
 	if claim.Seen != (store.Mark{}) {
 		seenBirth, seenRevision = format.Birth(claim.Seen.Birth), format.Number(claim.Seen.Revision)
 	}
-	return s.eval(ctx, op, key, acquireScript, names.All(),
+	return s.eval(ctx, op, key, acquireScript, []string{name},
 		format.Fence(f), format.Birth(f.Birth), f.Generation, f.Run, micros(claim.TTL), force, claim.Generation,
-		seenBirth, seenRevision, claim.Seen.Chain, unit, sum)
+		seenBirth, seenRevision, claim.Seen.Chain, unit)
 }
 
 // notAcquired is why an acquire was refused.
@@ -115,41 +115,41 @@ func instant(text string) time.Time {
 
 // Renew extends the lease of f by the server's clock (S-8).
 func (s *Store) Renew(ctx context.Context, key store.Key, f store.Fence, ttl time.Duration) error {
-	return s.owned(ctx, "renew", key, func(names format.Names) (reply, error) {
-		return s.eval(ctx, "renew", key, renewScript, names.All()[:1], format.Fence(f), micros(ttl))
+	return s.owned(ctx, "renew", key, func(name string) (reply, error) {
+		return s.eval(ctx, "renew", key, renewScript, []string{name}, format.Fence(f), micros(ttl))
 	})
 }
 
 // Release ends the ownership of f.
 func (s *Store) Release(ctx context.Context, key store.Key, f store.Fence) error {
 	const op = "release"
-	return s.owned(ctx, op, key, func(names format.Names) (reply, error) {
-		unit, sum, err := format.Unit{
+	return s.owned(ctx, op, key, func(name string) (reply, error) {
+		unit, err := format.Unit{
 			Kind: format.Release, Birth: f.Birth, Owner: f.Owner, Run: f.Run, Gen: f.Generation,
 			Time: s.c.Clock().UTC().Format(time.RFC3339Nano),
 		}.Encode(0)
 		if err != nil {
 			return nil, &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Err: err}
 		}
-		return s.eval(ctx, op, key, releaseScript, names.All(), format.Fence(f), unit, sum)
+		return s.eval(ctx, op, key, releaseScript, []string{name}, format.Fence(f), unit)
 	})
 }
 
 // owned does what only records with an owner have.
-func (s *Store) owned(ctx context.Context, op string, key store.Key, do func(format.Names) (reply, error)) error {
-	return s.simply(ctx, op, key, func(names format.Names) (reply, error) {
+func (s *Store) owned(ctx context.Context, op string, key store.Key, do func(name string) (reply, error)) error {
+	return s.simply(ctx, op, key, func(name string) (reply, error) {
 		if key.Kind.Shared() {
-			if _, _, err := s.load(ctx, op, key, names); err != nil {
+			if _, _, err := s.load(ctx, op, key, name); err != nil {
 				return nil, err
 			}
 			return nil, &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Detail: "records of a shared kind have no owner"}
 		}
-		return do(names)
+		return do(name)
 	})
 }
 
 // simply does what is answered with ok or not.
-func (s *Store) simply(ctx context.Context, op string, key store.Key, do func(format.Names) (reply, error)) error {
+func (s *Store) simply(ctx context.Context, op string, key store.Key, do func(name string) (reply, error)) error {
 	leave, err := s.start(ctx, op, key)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Store) simply(ctx context.Context, op string, key store.Key, do func(fo
 	if err := key.Validate(); err != nil {
 		return err
 	}
-	r, err := do(s.names(key))
+	r, err := do(s.name(key))
 	if err == nil && r.verdict() != "ok" {
 		err = refused(op, key, r)
 	}
@@ -168,12 +168,12 @@ func (s *Store) simply(ctx context.Context, op string, key store.Key, do func(fo
 // Delete removes the record and leaves a tombstone (S-12).
 func (s *Store) Delete(ctx context.Context, key store.Key, f store.Fence) error {
 	const op = "delete"
-	return s.simply(ctx, op, key, func(names format.Names) (reply, error) {
+	return s.simply(ctx, op, key, func(name string) (reply, error) {
 		fence, birth := holder(key, f)
 		grave := format.Birth(max(store.BirthAt(s.c.Clock(), f.Birth), 1))
-		r, err := s.eval(ctx, op, key, deleteScript, names.All(), fence, birth, grave)
+		r, err := s.eval(ctx, op, key, deleteScript, []string{name}, fence, birth, grave)
 		if err == nil && r.verdict() == "ok" {
-			s.delist(ctx, key, names)
+			s.delist(ctx, key, name)
 		}
 		return r, err
 	})

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,44 +30,52 @@ func (s *Store) Load(ctx context.Context, key store.Key) (store.Record, error) {
 	if err := key.Validate(); err != nil {
 		return store.Record{}, err
 	}
-	rec, _, err := s.load(ctx, op, key, s.names(key))
+	rec, _, err := s.load(ctx, op, key, s.name(key))
 	return rec, err
 }
 
 // load gives the record and the unit of its revision. With ErrCorrupt the record
 // holds what could be read.
-func (s *Store) load(ctx context.Context, op string, key store.Key, names format.Names) (store.Record, storedUnit, error) {
-	r, err := s.eval(ctx, op, key, loadScript, names.All())
+func (s *Store) load(ctx context.Context, op string, key store.Key, name string) (store.Record, format.Unit, error) {
+	r, err := s.eval(ctx, op, key, loadScript, []string{name})
 	if err != nil {
-		return store.Record{}, storedUnit{}, err
+		return store.Record{}, format.Unit{}, err
 	}
 	return loaded(op, key, r)
 }
 
-func loaded(op string, key store.Key, r reply) (store.Record, storedUnit, error) {
+func loaded(op string, key store.Key, r reply) (store.Record, format.Unit, error) {
 	if r.verdict() != "ok" {
-		return store.Record{}, storedUnit{}, refused(op, key, r)
+		return store.Record{}, format.Unit{}, refused(op, key, r)
 	}
-	rec, headRevision, err := record(key, instant(r.text(1)), r.list(3))
+	f := r.list(3)
+	rec, err := record(key, instant(r.text(1)), f)
 	if err != nil {
-		return rec, storedUnit{}, corrupt(op, key, "the record is damaged", err)
+		return rec, format.Unit{}, corrupt(op, key, "the record is damaged", err)
 	}
-	u, err := r.list(4).unit(rec.Mark.Revision)
+	u, err := format.ParseUnit(rec.Mark.Revision, r.text(5))
 	if err != nil {
 		return rec, u, corrupt(op, key, "the history is damaged", err)
 	}
-	f := r.list(3)
+	last, err := format.ParseSettled(r.text(4))
+	if err != nil {
+		return rec, u, corrupt(op, key, "the memory of commit ids is damaged", err)
+	}
+	head, err := format.ParseUnit(last.Revision, r.text(6))
+	if err != nil {
+		return rec, u, corrupt(op, key, "the history is damaged", err)
+	}
 	switch {
 	case u.Chain != rec.Mark.Chain || u.Birth != rec.Mark.Birth:
 		err = fmt.Errorf("the record and its history differ at revision %d", rec.Mark.Revision)
-	case u.log != rec.LogLength:
-		err = fmt.Errorf("the record says %d log entries, and its history %d", rec.LogLength, u.log)
-	case r.number(2) != int64(rec.LogLength):
-		err = fmt.Errorf("the log has %d entries, and the record says %d", r.number(2), rec.LogLength)
-	case format.HeadSum(rec.Mark.Birth, headRevision, rec.Head) != f.text(6):
-		err = fmt.Errorf("the head does not have the checksum that was written")
-	case u.Kind != format.Never && (headRevision != rec.Mark.Revision || u.HeadSum != f.text(6) || u.ID != rec.LastCommitID):
-		err = fmt.Errorf("the head is not that of revision %d", rec.Mark.Revision)
+	case u.Kind != format.Never && last.Revision != rec.Mark.Revision, !last.Applied, head.ID != rec.LastCommitID:
+		err = fmt.Errorf("the last commit is not that of revision %d", last.Revision)
+	case last.LogLength != rec.LogLength:
+		err = fmt.Errorf("the record says %d log entries, and its last commit made %d", rec.LogLength, last.LogLength)
+	case rec.LogLength > 0 && r.number(2) != 1:
+		err = fmt.Errorf("the last log entry, %d, is missing", rec.LogLength)
+	case format.HeadSum(rec.Mark.Birth, last.Revision, rec.Head) != head.HeadSum:
+		err = errors.New("the head does not have the checksum that was written")
 	}
 	if err != nil {
 		return rec, u, corrupt(op, key, "the record is damaged", err)
@@ -75,31 +84,28 @@ func loaded(op string, key store.Key, r reply) (store.Record, storedUnit, error)
 }
 
 // record reads the fields in load.lua's order.
-func record(key store.Key, now time.Time, f reply) (rec store.Record, headRevision uint64, err error) {
-	rec = store.Record{Key: key, Head: []byte(f.text(5)), LastCommitID: f.text(4), Generation: f.text(9), Released: f.text(12) == "1"}
+func record(key store.Key, now time.Time, f reply) (rec store.Record, err error) {
+	rec = store.Record{Key: key, Head: []byte(f.text(5)), LastCommitID: f.text(4), Generation: f.text(7), Released: f.text(10) == "1"}
 	if rec.Mark.Birth, err = format.ParseBirth(f.text(0)); err != nil {
-		return rec, 0, err
+		return rec, err
 	}
 	if rec.Mark.Revision, err = format.ParseNumber(f.text(1)); err != nil {
-		return rec, 0, fmt.Errorf("revision: %w", err)
+		return rec, fmt.Errorf("revision: %w", err)
 	}
 	rec.Mark.Chain = f.text(2)
 	if rec.LogLength, err = format.ParseNumber(f.text(3)); err != nil {
-		return rec, 0, fmt.Errorf("log length: %w", err)
+		return rec, fmt.Errorf("log length: %w", err)
 	}
-	if headRevision, err = format.ParseNumber(f.text(7)); err != nil {
-		return rec, 0, fmt.Errorf("revision of the head: %w", err)
-	}
-	if rec.Fence, err = format.ParseFence(f.text(8)); err != nil {
-		return rec, 0, err
+	if rec.Fence, err = format.ParseFence(f.text(6)); err != nil {
+		return rec, err
 	}
 	if key.Kind.Shared() {
 		rec.Fence = store.Fence{Birth: rec.Mark.Birth}
-	} else if expires := instant(f.text(11)); !rec.Fence.IsZero() && now.Before(expires) {
-		rec.Holder = &store.Holder{Fence: rec.Fence, Expires: expires, Started: instant(f.text(10))}
+	} else if expires := instant(f.text(9)); !rec.Fence.IsZero() && now.Before(expires) {
+		rec.Holder = &store.Holder{Fence: rec.Fence, Expires: expires, Started: instant(f.text(8))}
 	}
-	rec.Signals, err = pending(f, 13, rec.Fence.Run)
-	return rec, headRevision, err
+	rec.Signals, err = pending(f, 11, rec.Fence.Run)
+	return rec, err
 }
 
 // ReadLog reads a page of the log. With ErrCorrupt it holds the entries before the damage.
@@ -123,8 +129,8 @@ func (s *Store) page(ctx context.Context, op string, key store.Key, from uint64,
 		limit = pageEntries
 	}
 	from = min(max(from, 1), maxSeq)
-	names := s.names(key)
-	r, err := s.eval(ctx, op, key, pageScript, names.All()[:2], format.Number(from), limit, pageBytes)
+	name := s.name(key)
+	r, err := s.eval(ctx, op, key, pageScript, []string{name}, format.Number(from), limit, pageBytes)
 	if err != nil {
 		return p, nil, err
 	}
@@ -138,11 +144,8 @@ func (s *Store) page(ctx context.Context, op string, key store.Key, from uint64,
 	if err != nil {
 		return p, nil, corrupt(op, key, "the record is damaged", err)
 	}
-	for i := 3; i+2 < len(r); i += 3 {
-		e, err := format.ParseEntry(birth, r.text(i), r.text(i+1), []byte(r.text(i+2)))
-		if want := from + uint64(len(p.Entries)); err == nil && e.Entry.Seq != want {
-			err = fmt.Errorf("entry %d is missing", want)
-		}
+	for i := 3; i < len(r); i++ {
+		e, err := format.ParseEntry(birth, from+uint64(len(p.Entries)), []byte(r.text(i)))
 		if err != nil {
 			return p, beside, corrupt(op, key, "the log is damaged", err)
 		}

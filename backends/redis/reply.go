@@ -1,11 +1,5 @@
 package redis
 
-import (
-	"fmt"
-
-	"github.com/loophost/loophost/backends/redis/internal/format"
-)
-
 // reply is what a script answers: a verdict, then its values.
 type reply []any
 
@@ -46,24 +40,4 @@ func (r reply) number(i int) int64 {
 		return -1
 	}
 	return n
-}
-
-// storedUnit is a unit with what the script wrote beside it.
-type storedUnit struct {
-	format.Unit
-	log uint64 // length of the log with it
-}
-
-// unit reads the fields of a history element, at revision.
-func (r reply) unit(revision uint64) (u storedUnit, err error) {
-	if len(r) < 6 || r.text(0) != "unit" || r.text(2) != "sum" || r.text(4) != "log" {
-		return u, fmt.Errorf("unit of revision %d: its fields are not those that were written", revision)
-	}
-	if u.Unit, err = format.ParseUnit(revision, r.text(1), r.text(3)); err != nil {
-		return u, err
-	}
-	if u.log, err = format.ParseNumber(r.text(5)); err != nil {
-		return u, fmt.Errorf("unit of revision %d: log length: %w", revision, err)
-	}
-	return u, nil
 }

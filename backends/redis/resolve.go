@@ -20,22 +20,22 @@ func (s *Store) Resolve(ctx context.Context, key store.Key, f store.Fence, commi
 	if err := (store.Commit{ID: commitID}).Validate(op, key, store.Limits{}); err != nil {
 		return store.Outcome{}, err
 	}
-	names := s.names(key)
-	p, err := s.promiseFor(ctx, names)
+	name := s.name(key)
+	p, err := s.promiseFor(ctx, name)
 	if err != nil {
 		return store.Outcome{}, s.fail(op, key, err, false)
 	}
 	reached := store.Durability{Level: p.durability.Level}
 	fence, birth := holder(key, f)
-	args := []any{commitID, fence, birth, "", "", "", "", "", "", ""}
+	args := []any{commitID, fence, birth, "", "", "", "", ""}
 	for {
-		r, err := s.eval(ctx, op, key, resolveScript, names.All(), args...)
+		r, err := s.eval(ctx, op, key, resolveScript, []string{name}, args...)
 		if err != nil {
 			return store.Outcome{}, err
 		}
 		switch r.verdict() {
 		case "again":
-			ack, _, err := applied(key, op, f, r[1:])
+			ack, _, err := applied(op, key, f, r[1:])
 			return store.Outcome{Applied: true, Ack: ack}, err
 		case "never":
 			ack, err := neverAck(r, f)
@@ -53,7 +53,7 @@ func (s *Store) Resolve(ctx context.Context, key store.Key, f store.Fence, commi
 				return store.Outcome{}, corrupt(op, key, "the record's state is unreadable", err)
 			}
 			after := store.Mark{Birth: before.Birth, Revision: before.Revision + 1, Chain: store.ChainNever(before.Chain, commitID)}
-			unit, sum, err := format.Unit{
+			unit, err := format.Unit{
 				Kind: format.Never, Birth: before.Birth, ID: commitID, Before: before.Chain, Chain: after.Chain,
 				Level: reached.Level, Owner: f.Owner, Run: f.Run, Time: s.c.Clock().UTC().Format(time.RFC3339Nano),
 			}.Encode(after.Revision)
@@ -62,7 +62,7 @@ func (s *Store) Resolve(ctx context.Context, key store.Key, f store.Fence, commi
 			}
 			args = []any{
 				commitID, fence, birth, format.Number(before.Revision), before.Chain,
-				format.Number(after.Revision), after.Chain, ring(after.Revision), unit, sum,
+				format.Number(after.Revision), after.Chain, unit,
 			}
 		default:
 			return store.Outcome{}, refused(op, key, r)

@@ -17,12 +17,12 @@ func (s *Store) Signal(ctx context.Context, key store.Key, sig store.Signal) err
 		}
 		return err
 	}
-	return s.simply(ctx, op, key, func(names format.Names) (reply, error) {
+	return s.simply(ctx, op, key, func(name string) (reply, error) {
 		text, err := format.Signal(sig)
 		if err != nil {
 			return nil, &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Detail: "the signal's time has no text form", Err: err}
 		}
-		r, err := s.eval(ctx, op, key, signalScript, names.All()[:1], sig.Run, "sig:"+string(sig.Kind), text)
+		r, err := s.eval(ctx, op, key, signalScript, []string{name}, sig.Run, "sig:"+string(sig.Kind), text)
 		if err == nil && r.verdict() == "other" {
 			err = &store.Error{Op: op, Key: key, Kind: store.ErrNotFound, Detail: "the run " + sig.Run + " does not own the record"}
 		}
@@ -100,8 +100,8 @@ func (s *Store) watch(ctx context.Context, key store.Key, f store.Fence, found [
 
 // mailbox reads the signals that are pending for the owner f.
 func (s *Store) mailbox(ctx context.Context, op string, key store.Key, f store.Fence) ([]store.Signal, error) {
-	names := s.names(key)
-	r, err := s.eval(ctx, op, key, mailboxScript, names.All()[:1], format.Fence(f))
+	name := s.name(key)
+	r, err := s.eval(ctx, op, key, mailboxScript, []string{name}, format.Fence(f))
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// remembered is how many of a record's latest commit ids are kept (S-3).
-const remembered = 2 * store.MinRememberedCommits
-
 // Store is an open store. It implements store.Store, store.SignalWatcher and
 // store.Checker. Make one with Open.
 type Store struct {
@@ -100,7 +97,7 @@ func (s *Store) Describe(ctx context.Context) (store.Description, error) {
 	defer leave()
 	var least *promise
 	err = s.srv.masters(ctx, func(ctx context.Context, n *node) error {
-		p, err := n.promised(ctx)
+		p, err := n.recount(ctx)
 		if err != nil {
 			return err
 		}
@@ -142,6 +139,22 @@ func (n *node) promised(ctx context.Context) (*promise, error) {
 	return nil, &refusal{kind: store.ErrUnavailable, detail: "the server was not looked at when it was connected to"}
 }
 
+// recount looks again at how many replicas follow the node.
+func (n *node) recount(ctx context.Context) (*promise, error) {
+	text, err := n.Info(ctx, "replication").Result()
+	if err != nil {
+		return nil, err
+	}
+	old, err := n.promised(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := *old
+	p.durability.Replicas = onlineReplicas(parseInfo(text))
+	n.promise.CompareAndSwap(old, &p)
+	return &p, nil
+}
+
 // start lets one call in, unless its context or the store has ended (S-9).
 func (s *Store) start(ctx context.Context, op string, key store.Key) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
@@ -174,12 +187,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// names are the keys of a record.
-func (s *Store) names(k store.Key) format.Names { return format.NamesOf(s.addr.Prefix, k) }
-
-// ring is the field that remembers the commit id of revision. As each settled commit
-// makes one revision, the field's last tenant is the id that is forgotten now.
-func ring(revision uint64) string { return "r:" + format.Number(revision%remembered) }
+// name is the Redis key of a record.
+func (s *Store) name(k store.Key) string { return format.Record(s.addr.Prefix, k) }
 
 // micros is a lease in the server's unit, rounded up.
 func micros(ttl time.Duration) int64 {

@@ -6,38 +6,23 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// Names are the Redis keys of one record. The braces are a hash tag, so that a
-// Cluster keeps them in one slot:
-//
-//	loophost:{session:my%20session}         a hash: state, head, fence, mailbox
-//	loophost:{session:my%20session}:log     a stream: one element per log entry
-//	loophost:{session:my%20session}:history a stream: one element per change
-type Names struct {
-	Record, Log, History string
-}
-
-// NamesOf are the keys of k under prefix.
-func NamesOf(prefix string, k store.Key) Names {
-	record := prefix + ":{" + string(k.Kind) + ":" + Escape(k.ID) + "}"
-	return Names{Record: record, Log: record + ":log", History: record + ":history"}
+// Record is the key of the hash that is the whole record of k, under prefix. As it is
+// one key, a Cluster keeps it on one node, and a commit is one write to it.
+func Record(prefix string, k store.Key) string {
+	return prefix + ":record:" + string(k.Kind) + ":" + Escape(k.ID)
 }
 
 // Index is the key of the sorted set that lists the ids of a kind.
 func Index(prefix string, kind store.Kind) string { return prefix + ":index:" + string(kind) }
 
-// RecordPattern is the SCAN pattern that every record's key matches; the keys of logs
-// and histories match it too.
+// RecordPattern is the SCAN pattern that the key of every record of a kind matches.
 func RecordPattern(prefix string, kind store.Kind) string {
-	return glob(prefix) + ":{" + string(kind) + ":*}"
+	return glob(prefix) + ":record:" + string(kind) + ":*"
 }
 
 // ParseRecord is the key of the record that lives at name, if one of kind could.
 func ParseRecord(prefix string, kind store.Kind, name string) (store.Key, bool) {
-	escaped, ok := strings.CutPrefix(name, prefix+":{"+string(kind)+":")
-	if !ok {
-		return store.Key{}, false
-	}
-	escaped, ok = strings.CutSuffix(escaped, "}")
+	escaped, ok := strings.CutPrefix(name, prefix+":record:"+string(kind)+":")
 	if !ok {
 		return store.Key{}, false
 	}
@@ -53,8 +38,8 @@ func plain(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == '.'
 }
 
-// Escape writes an id so that it can stand between the braces of a hash tag and be
-// typed at a terminal: letters, digits, '-', '_' and '.' stay, any other byte becomes
+// Escape writes an id so that it can be typed at a terminal and holds no brace, which
+// would mean something to a Cluster: letters, digits, '-', '_' and '.' stay, any other byte becomes
 // %XX. Two ids never become the same.
 func Escape(id string) string {
 	n := 0
@@ -113,5 +98,7 @@ func glob(s string) string {
 	return b.String()
 }
 
-// All are the keys in the order in which scripts take them.
-func (n Names) All() []string { return []string{n.Record, n.Log, n.History} }
+// The numbered fields of a record.
+func EntryField(seq uint64) string     { return "e:" + Number(seq) }      // a log entry
+func UnitField(revision uint64) string { return "u:" + Number(revision) } // what made a revision
+func TurnField(turn uint64) string     { return "o:" + Number(turn) }     // an acquire or a release

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/loophost/loophost/host/store"
@@ -86,19 +85,4 @@ func ParseNumber(s string) (uint64, error) {
 		return 0, fmt.Errorf("number: %q is not a number", s)
 	}
 	return n, nil
-}
-
-// ParseID reads the id of a stream's element: "<a>-<b>".
-func ParseID(s string) (a, b uint64, err error) {
-	first, second, ok := strings.Cut(s, "-")
-	if !ok {
-		return 0, 0, fmt.Errorf("element id: %q has no dash", s)
-	}
-	if a, err = ParseNumber(first); err != nil {
-		return 0, 0, fmt.Errorf("element id: %w", err)
-	}
-	if b, err = ParseNumber(second); err != nil {
-		return 0, 0, fmt.Errorf("element id: %w", err)
-	}
-	return a, b, nil
 }

@@ -1,12 +1,14 @@
 package format
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
+	"strings"
 
 	"github.com/loophost/loophost/host/store"
 )
@@ -28,7 +30,7 @@ type Unit struct {
 	Kind    UnitKind    `json:"kind"`
 	Birth   store.Birth `json:"birth"`
 	ID      string      `json:"id,omitempty"`      // of the commit
-	Content string      `json:"content,omitempty"` // store.ContentHash, in hex
+	Content string      `json:"content,omitempty"` // see Content
 	Before  string      `json:"before,omitempty"`  // the chain that it extends: the link to the unit before (S-7)
 	Chain   string      `json:"chain,omitempty"`   // the chain with it
 	Entries uint64      `json:"entries,omitempty"` // appended to the log
@@ -42,38 +44,97 @@ type Unit struct {
 	Time    string      `json:"time"`                 // by the writer's clock, RFC 3339; for people
 }
 
-// Encode gives the unit's text and its checksum at revision.
-func (u Unit) Encode(revision uint64) (text, sum string, err error) {
-	b, err := json.Marshal(u)
-	if err != nil {
-		return "", "", fmt.Errorf("unit: %w", err)
+// Encode gives the unit as it is stored at a place, a revision or the number of a turn:
+// its checksum, a space, and JSON. That is written by hand: it is made for each commit.
+func (u Unit) Encode(place uint64) (text string, err error) {
+	b := make([]byte, sumBytes+1, 640)
+	b = append(b, `{"kind":"`...)
+	b = append(b, u.Kind...)
+	b = append(b, `","birth":"`...)
+	b = append(b, u.Birth.String()...)
+	b = append(b, '"')
+	for _, m := range [...]struct{ name, value string }{
+		{"id", u.ID}, {"content", u.Content}, {"before", u.Before}, {"chain", u.Chain},
+		{"log_sum", u.LogSum}, {"head_sum", u.HeadSum}, {"owner", u.Owner}, {"run", u.Run}, {"generation", u.Gen},
+	} {
+		if m.value == "" {
+			continue
+		}
+		b = append(append(append(b, `,"`...), m.name...), `":`...)
+		if b, err = appendText(b, m.value); err != nil {
+			return "", fmt.Errorf("unit: %s: %w", m.name, err)
+		}
 	}
-	return string(b), unitSum(revision, b), nil
+	if u.Entries > 0 {
+		b = strconv.AppendUint(append(b, `,"entries":`...), u.Entries, 10)
+	}
+	if u.Level > 0 {
+		b = append(append(append(b, `,"level":"`...), u.Level.String()...), '"')
+	}
+	if u.Force {
+		b = append(b, `,"force":true`...)
+	}
+	if b, err = appendText(append(b, `,"time":`...), u.Time); err != nil {
+		return "", fmt.Errorf("unit: time: %w", err)
+	}
+	b = append(b, '}')
+	copy(b, unitSum(place, b[sumBytes+1:]))
+	b[sumBytes] = ' '
+	return string(b), nil
 }
 
-// ParseUnit reads what Encode wrote at revision.
-func ParseUnit(revision uint64, text, sum string) (Unit, error) {
-	if got := unitSum(revision, []byte(text)); got != sum {
-		return Unit{}, fmt.Errorf("unit of revision %d: it has the checksum %s, and %q was written", revision, got, sum)
+// sumBytes is the length of a checksum's text.
+const sumBytes = 8
+
+// appendText appends s as a JSON string.
+func appendText(b []byte, s string) ([]byte, error) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			text, err := json.Marshal(s)
+			return append(b, text...), err
+		}
+	}
+	return append(append(append(b, '"'), s...), '"'), nil
+}
+
+// ParseUnit reads what Encode wrote at a place.
+func ParseUnit(place uint64, stored string) (Unit, error) {
+	sum, text, ok := strings.Cut(stored, " ")
+	if !ok {
+		return Unit{}, fmt.Errorf("unit %d: no checksum stands before it", place)
+	}
+	if got := unitSum(place, []byte(text)); got != sum {
+		return Unit{}, fmt.Errorf("unit %d: it has the checksum %s, and %q was written", place, got, sum)
 	}
 	var u Unit
 	if err := json.Unmarshal([]byte(text), &u); err != nil {
-		return Unit{}, fmt.Errorf("unit of revision %d: %w", revision, err)
+		return Unit{}, fmt.Errorf("unit %d: %w", place, err)
 	}
 	switch u.Kind {
 	case Create, Commit, Never:
 		if u.ID == "" || u.Chain == "" {
-			return Unit{}, fmt.Errorf("unit of revision %d: no commit id or no chain", revision)
+			return Unit{}, fmt.Errorf("unit %d: no commit id or no chain", place)
 		}
 	case Acquire, Release:
 	default:
-		return Unit{}, fmt.Errorf("unit of revision %d: the kind %q is unknown", revision, u.Kind)
+		return Unit{}, fmt.Errorf("unit %d: the kind %q is unknown", place, u.Kind)
 	}
 	return u, nil
 }
 
-// ContentText is a content hash as a unit holds it.
-func ContentText(h [32]byte) string { return hex.EncodeToString(h[:]) }
+// Content identifies a commit's content as store.ContentHash does, for less work: own
+// is store.Chain(c.After.Chain, c), which the caller has already.
+func Content(c store.Commit, own string) string {
+	b := make([]byte, 0, 256)
+	b = strconv.AppendInt(b, int64(c.After.Birth), 10)
+	b = strconv.AppendUint(append(b, ' '), c.After.Revision, 10)
+	b = strconv.AppendUint(append(b, ' '), uint64(c.Require.Level), 10)
+	b = strconv.AppendInt(append(b, ' '), int64(c.Require.Replicas), 10)
+	b = append(append(b, ' '), c.After.Chain...)
+	b = append(append(b, ' '), own...)
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -83,9 +144,9 @@ func sumText(crc uint32) string {
 	return hex.EncodeToString(b[:])
 }
 
-func unitSum(revision uint64, text []byte) string {
+func unitSum(number uint64, text []byte) string {
 	var place [8]byte
-	binary.BigEndian.PutUint64(place[:], revision)
+	binary.BigEndian.PutUint64(place[:], number)
 	return sumText(crc32.Update(crc32.Update(0, castagnoli, place[:]), castagnoli, text))
 }
 
@@ -112,37 +173,4 @@ func LogSum(sums []string) string {
 		crc = crc32.Update(crc, castagnoli, []byte(s))
 	}
 	return sumText(crc)
-}
-
-// EntryMeta is what stands beside an entry's data: its number in the commit and its sum.
-func EntryMeta(number uint64, sum string) string { return Number(number) + " " + sum }
-
-// Entry is one element of the log stream.
-type Entry struct {
-	Entry  store.Entry
-	Number uint64 // within its commit, from 1
-	Sum    string
-}
-
-// ParseEntry reads an element of the log of a record with birth and verifies it.
-func ParseEntry(birth store.Birth, id, meta string, data []byte) (Entry, error) {
-	seq, revision, err := ParseID(id)
-	if err != nil {
-		return Entry{}, err
-	}
-	e := Entry{Entry: store.Entry{Seq: seq, Revision: revision, Data: data}}
-	for i := range len(meta) {
-		if meta[i] != ' ' {
-			continue
-		}
-		if e.Number, err = ParseNumber(meta[:i]); err != nil {
-			return Entry{}, fmt.Errorf("entry %d: %w", seq, err)
-		}
-		e.Sum = meta[i+1:]
-		if got := EntrySum(birth, revision, e.Number, data); got != e.Sum {
-			return Entry{}, fmt.Errorf("entry %d: it has the checksum %s, and %q was written", seq, got, e.Sum)
-		}
-		return e, nil
-	}
-	return Entry{}, errors.New("entry " + Number(seq) + ": no checksum stands beside it")
 }
