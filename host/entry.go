@@ -102,7 +102,7 @@ func DecodeEntry(data []byte) (Entry, error) {
 }
 
 // usualEntry is room for most entries, in bytes, beside their message.
-const usualEntry = 512
+const usualEntry = 400
 
 // Encode writes the entry.
 func (e Entry) Encode() ([]byte, error) { return e.encode(nil) }

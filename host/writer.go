@@ -29,6 +29,7 @@ type writer struct {
 	mark    store.Mark // the last state known to be in the store
 	length  uint64     // log entries in it
 	pending []pendingEntry
+	spare   []pendingEntry // room for what the next commit carries
 	doubt   *doubt
 	// broken ends all writing: the record is another owner's, or lost what it acknowledged (L-21, S-6).
 	broken error
@@ -114,7 +115,8 @@ func (w *writer) attempt(ctx context.Context, head []byte, trailer pendingEntry)
 	if w.broken != nil {
 		return nil, w.broken
 	}
-	carried := append(w.pending[:len(w.pending):len(w.pending)], trailer)
+	carried := append(append(w.spare[:0], w.pending...), trailer)
+	w.spare = nil // until it is known that nobody keeps it
 	c := store.Commit{ID: w.newID(), After: w.mark, Head: head, Require: w.require, Entries: make([][]byte, len(carried))}
 	for i, p := range carried {
 		c.Entries[i] = p.data
@@ -136,7 +138,9 @@ func (w *writer) attempt(ctx context.Context, head []byte, trailer pendingEntry)
 // the store reached less durability than the run requires (S-5).
 func (w *writer) accept(ack store.Ack, carried []pendingEntry) ([]store.Signal, error) {
 	w.mark, w.length, w.doubt = ack.Mark, ack.LogLength, nil
-	w.pending = append([]pendingEntry(nil), w.pending[len(carried)-1:]...)
+	left := copy(w.pending, w.pending[len(carried)-1:])
+	clear(w.pending[left:])
+	w.pending = w.pending[:left]
 	if !ack.Durability.Reaches(w.require) {
 		return ack.Signals, &store.Error{
 			Op: "commit", Key: w.key, Kind: store.ErrNotDurable,
@@ -146,6 +150,8 @@ func (w *writer) accept(ack store.Ack, carried []pendingEntry) ([]store.Signal, 
 	if w.acknowledged != nil {
 		w.acknowledged(carried, ack.LogLength-uint64(len(carried))+1, ack.Mark.Revision)
 	}
+	clear(carried)
+	w.spare = carried
 	return ack.Signals, nil
 }
 
