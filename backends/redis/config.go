@@ -4,6 +4,9 @@ import (
 	"log/slog"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/loophost/loophost/backends/redis/internal/address"
 	"github.com/loophost/loophost/host/store"
 )
@@ -35,6 +38,11 @@ const (
 // Schemes lists the URL schemes that Open understands: "redis", "rediss", "unix",
 // "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster".
 func Schemes() []string { return address.Schemes() }
+
+// SilenceClient keeps the client library from writing lines of its own to standard
+// error; all that they say is in errors too. It is for a program's main: the library's
+// logger is one for the whole process.
+func SilenceClient() { goredis.SetLogger(&logging.VoidLogger{}) }
 
 // CheckURL reports what is wrong with a URL, without its password. It connects to
 // nothing. Errors: ErrUnsupported.

@@ -101,3 +101,14 @@ func TestConformanceAlways(t *testing.T) {
 	s := startServer(t, always...)
 	conformance.Run(t, singleHarness(s, "redis, appendfsync always", s.url()))
 }
+
+// At everysec the server promises its memory alone, and the cases hold it to that.
+func TestConformanceEverysec(t *testing.T) {
+	s := startServer(t, everysec...)
+	conformance.Run(t, singleHarness(s, "redis, appendfsync everysec", s.url()))
+}
+
+func TestConformanceOverASocket(t *testing.T) {
+	s := startServer(t, everysec...)
+	conformance.Run(t, singleHarness(s, "redis, appendfsync everysec, over a socket", "unix://"+s.socket()))
+}

@@ -11,6 +11,8 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
+const noPermission = "NOPERM: the user may not do that; run: ACL SETUSER <user> ~<prefix>:* +@hash +@sortedset +@scripting +@connection +info +time +unlink +exists +scan +wait +config|get, and for a Cluster +cluster|slots and +command too"
+
 // explained are the server's refusals by the word that begins them. Each was given
 // before anything was written.
 var explained = []struct {
@@ -20,7 +22,7 @@ var explained = []struct {
 }{
 	{"NOAUTH", store.ErrUnavailable, "the server wants a password; put a user and password_file=path in the URL"},
 	{"WRONGPASS", store.ErrUnavailable, "the server refuses the user or the password; look at user and password_file in the URL, and at ACL LIST on the server"},
-	{"NOPERM", store.ErrUnavailable, "the user may not do that; the store needs all commands of hashes, streams and sorted sets, EVALSHA, EVAL, INFO and PING on its keys: ACL SETUSER <user> ~<prefix>:* +@hash +@stream +@sortedset +@scripting +@connection +@keyspace +time +info +wait +config|get"},
+	{"NOPERM", store.ErrUnavailable, noPermission},
 	{"WRONGTYPE", store.ErrCorrupt, "a key of the store holds a value of another type, which another program wrote; remove it, or use another prefix= in the URL"},
 	{"READONLY", store.ErrUnavailable, "the server has become a read-only replica; try again when a master is known, or let Sentinels name it (redis+sentinel://)"},
 	{"CROSSSLOT", store.ErrUnsupported, "the server wants the keys of a record in different slots; something between rewrites keys, or the hash tag was lost"},
@@ -77,6 +79,8 @@ func (s *Store) fail(op string, key store.Key, err error, writes bool) error {
 // unnamed explains refusals that begin with ERR only.
 func (s *Store) unnamed(text string) string {
 	switch {
+	case strings.Contains(text, "user executing the script can't"): // what a script gets for NOPERM
+		return noPermission
 	case strings.Contains(text, "DB index"):
 		return s.addr.String() + ": the server has no such database; look at its setting databases"
 	case strings.Contains(text, "invalid password"), strings.Contains(text, "AUTH"):

@@ -10,7 +10,10 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	SilenceClient()
+	goleak.VerifyTestMain(m)
+}
 
 var key = store.SessionKey("a session")
 
