@@ -191,10 +191,6 @@ func (s *Store) units(ctx context.Context, op string, key store.Key, name string
 	for i := range n {
 		fields[i] = field(first + i)
 	}
-	err = s.onNode(ctx, name, func(node *node) error {
-		v, err := node.HMGet(ctx, name, fields...).Result()
-		r = v
-		return err
-	})
+	r, err = s.srv.commands().HMGet(ctx, name, fields...).Result()
 	return r, s.fail(op, key, err, false)
 }

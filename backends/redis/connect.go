@@ -186,6 +186,29 @@ func (s *servers) of(ctx context.Context, key string) (*node, error) {
 	return s.known(c)
 }
 
+// at is the node with an address that the Cluster named.
+func (s *servers) at(ctx context.Context, addr string) (found *node, err error) {
+	err = s.masters(ctx, func(_ context.Context, n *node) error {
+		if n.Options().Addr == addr {
+			found = n
+		}
+		return nil
+	})
+	if err == nil && found == nil {
+		err = errors.New("no master has the address " + addr)
+	}
+	return found, err
+}
+
+// commands sends single commands wherever they belong. In a Cluster it may send one
+// twice, so only what may be done twice goes through it.
+func (s *servers) commands() goredis.Cmdable {
+	if s.cluster != nil {
+		return s.cluster
+	}
+	return s.single
+}
+
 func (s *servers) known(c *goredis.Client) (*node, error) {
 	if v, ok := s.nodes.Load(c); ok {
 		if n, ok := v.(*node); ok {
@@ -220,9 +243,4 @@ func (s *servers) close() error {
 }
 
 // pipeline sends many reads in one round trip to each node.
-func (s *servers) pipeline() goredis.Pipeliner {
-	if s.cluster != nil {
-		return s.cluster.Pipeline()
-	}
-	return s.single.Pipeline()
-}
+func (s *servers) pipeline() goredis.Pipeliner { return s.commands().Pipeline() }

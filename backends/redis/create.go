@@ -83,7 +83,6 @@ func (s *Store) Create(ctx context.Context, key store.Key, c store.Commit) (stor
 
 // enlist puts the id of key into the index of its kind.
 func (s *Store) enlist(ctx context.Context, op string, key store.Key) error {
-	return s.indexed(ctx, op, key, func(ctx context.Context, n *node) error {
-		return n.ZAdd(ctx, format.Index(s.addr.Prefix, key.Kind), goredis.Z{Member: key.ID}).Err()
-	})
+	err := s.srv.commands().ZAdd(ctx, format.Index(s.addr.Prefix, key.Kind), goredis.Z{Member: key.ID}).Err()
+	return s.fail(op, key, err, false)
 }

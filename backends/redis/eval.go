@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -106,67 +107,100 @@ func (s *Store) detached(ctx context.Context, sc *script, replicas int, keys []s
 	}
 }
 
-// follow calls the script on the node that holds the keys.
+// follow calls the script on the node that holds the key, and goes where the Cluster
+// says that it is now. Only answers that say "not here" are followed: then nothing was
+// written. Nothing else is sent twice.
 func (s *Store) follow(ctx context.Context, sc *script, replicas int, keys []string, args []any) (r reply, have int, err error) {
-	err = s.onNode(ctx, keys[0], func(n *node) (err error) {
-		if replicas > 0 {
-			r, have, err = n.runAndWait(ctx, sc, replicas, s.c.ReplicaWait, keys, args)
-		} else {
-			r, err = n.run(ctx, sc, keys, args...)
-		}
-		return err
-	})
-	return r, have, err
-}
-
-// onNode calls do with the node that holds key, and goes where the Cluster says that
-// it is now. Only answers that say "not here" are followed: then nothing was written.
-func (s *Store) onNode(ctx context.Context, key string, do func(*node) error) error {
-	var err error
 	for range redirects {
-		n, nodeErr := s.srv.of(ctx, key)
+		n, nodeErr := s.srv.of(ctx, keys[0])
 		if nodeErr != nil {
-			return &refusal{kind: store.ErrUnavailable, detail: "no server is known for the record", cause: nodeErr}
+			return nil, 0, &refusal{kind: store.ErrUnavailable, detail: "no server is known for the record", cause: nodeErr}
 		}
-		if err = do(n); s.srv.cluster == nil || !goredis.HasErrorPrefix(err, "MOVED") {
-			return err
+		r, have, err = n.call(ctx, sc, call{replicas: replicas, patience: s.c.ReplicaWait}, keys, args)
+		if s.srv.cluster == nil {
+			return r, have, err
+		}
+		if to, ok := redirected(err, "ASK"); ok {
+			// The slot is on its way, and this record is there already.
+			if n, err = s.srv.at(ctx, to); err != nil {
+				return nil, 0, &refusal{kind: store.ErrUnavailable, detail: "the Cluster is moving the record to a node that is not known yet; try again soon", cause: err}
+			}
+			r, have, err = n.call(ctx, sc, call{replicas: replicas, patience: s.c.ReplicaWait, asking: true}, keys, args)
+		}
+		if _, ok := redirected(err, "MOVED"); !ok {
+			return r, have, err
 		}
 		s.srv.cluster.ReloadState(ctx)
 	}
-	return err
+	return r, have, err
 }
 
-// runAndWait is run and a wait for replicas behind it on the same connection: the
-// server counts for each connection what it wrote.
-func (n *node) runAndWait(ctx context.Context, sc *script, replicas int, patience time.Duration, keys []string, args []any) (reply, int, error) {
-	verb, name := "evalsha", sc.sha
-	for {
-		cmd := command(ctx, verb, name, keys, args)
-		wait := goredis.NewCmd(ctx, "wait", replicas, patience.Milliseconds())
-		flush := n.promise.Load()
-		if flush != nil && flush.waitAOF && flush.durability.Level == store.LevelPower {
-			wait = goredis.NewCmd(ctx, "waitaof", 1, replicas, patience.Milliseconds())
-		}
-		_, err := n.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			return errors.Join(p.Process(ctx, cmd), p.Process(ctx, wait))
-		})
-		if cmd.Err() != nil {
-			if verb == "evalsha" && goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-				verb, name = "eval", sc.body
-				continue
-			}
-			return nil, 0, cmd.Err()
-		}
-		r, ansErr := answer(cmd)
-		if ansErr != nil {
-			return nil, 0, ansErr
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		have, err := waited(wait)
-		return r, have, err
+// redirected is the address in an answer "MOVED slot address" or "ASK slot address".
+func redirected(err error, word string) (addr string, ok bool) {
+	words := strings.Fields(serverSays(err))
+	if len(words) != 3 || words[0] != word {
+		return "", false
 	}
+	return words[2], true
+}
+
+// call says what goes with a script on the same connection.
+type call struct {
+	replicas int           // above 0: wait behind it until as many have its writes
+	patience time.Duration // of that wait
+	asking   bool          // in front of it: this node is about to get the slot
+}
+
+func (n *node) call(ctx context.Context, sc *script, c call, keys []string, args []any) (r reply, have int, err error) {
+	if c.replicas == 0 && !c.asking {
+		r, err = n.run(ctx, sc, keys, args...)
+		return r, 0, err
+	}
+	r, have, err = n.batch(ctx, "evalsha", sc.sha, c, keys, args)
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		r, have, err = n.batch(ctx, "eval", sc.body, c, keys, args)
+	}
+	return r, have, err
+}
+
+// batch sends a script with what goes before and behind it in one round trip. The
+// server counts for each connection what it wrote, so a wait must be on the same one.
+func (n *node) batch(ctx context.Context, verb, name string, c call, keys []string, args []any) (reply, int, error) {
+	cmd := command(ctx, verb, name, keys, args)
+	var wait *goredis.Cmd
+	_, err := n.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		var errs []error
+		if c.asking {
+			errs = append(errs, p.Process(ctx, goredis.NewCmd(ctx, "asking")))
+		}
+		errs = append(errs, p.Process(ctx, cmd))
+		if c.replicas > 0 {
+			wait = n.waiting(ctx, c)
+			errs = append(errs, p.Process(ctx, wait))
+		}
+		return errors.Join(errs...)
+	})
+	if cmd.Err() != nil {
+		return nil, 0, cmd.Err()
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	r, err := answer(cmd)
+	if err != nil || wait == nil {
+		return r, 0, err
+	}
+	have, err := waited(wait)
+	return r, have, err
+}
+
+// waiting is the command that waits for replicas: until they flushed where the server
+// can tell that, else until they have it.
+func (n *node) waiting(ctx context.Context, c call) *goredis.Cmd {
+	if p := n.promise.Load(); p != nil && p.waitAOF && p.durability.Level == store.LevelPower {
+		return goredis.NewCmd(ctx, "waitaof", 1, c.replicas, c.patience.Milliseconds())
+	}
+	return goredis.NewCmd(ctx, "wait", c.replicas, c.patience.Milliseconds())
 }
 
 // waited is how many replicas confirmed: the answer of WAIT, or the second of WAITAOF.

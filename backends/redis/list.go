@@ -74,14 +74,10 @@ func (s *Store) ids(ctx context.Context, op string, kind store.Kind, after strin
 	if after != "" {
 		from = "(" + after
 	}
-	err = s.indexed(ctx, op, store.Key{Kind: kind}, func(ctx context.Context, node *node) error {
-		var err error
-		ids, err = node.ZRangeArgs(ctx, goredis.ZRangeArgs{
-			Key: format.Index(s.addr.Prefix, kind), Start: from, Stop: "+", ByLex: true, Count: int64(n),
-		}).Result()
-		return err
-	})
-	return ids, err
+	ids, err = s.srv.commands().ZRangeArgs(ctx, goredis.ZRangeArgs{
+		Key: format.Index(s.addr.Prefix, kind), Start: from, Stop: "+", ByLex: true, Count: int64(n),
+	}).Result()
+	return ids, s.fail(op, store.Key{}, err, false)
 }
 
 // loadAll loads records in one round trip to each node; those that are not there any
@@ -118,22 +114,11 @@ func (s *Store) loadAll(ctx context.Context, op string, kind store.Kind, ids []s
 	return items, nil
 }
 
-// indexed does something to the index of key's kind.
-func (s *Store) indexed(ctx context.Context, op string, key store.Key, do func(context.Context, *node) error) error {
-	err := s.onNode(ctx, format.Index(s.addr.Prefix, key.Kind), func(n *node) error { return do(ctx, n) })
-	if key.ID == "" {
-		key = store.Key{}
-	}
-	return s.fail(op, key, err, false)
-}
-
 // delist takes the id of a deleted record out of the index, unless it was made again.
 // A failure leaves an id without a record there, which listing passes over.
 func (s *Store) delist(ctx context.Context, key store.Key, name string) {
 	const op = "delete"
-	err := s.indexed(ctx, op, key, func(ctx context.Context, n *node) error {
-		return n.ZRem(ctx, format.Index(s.addr.Prefix, key.Kind), key.ID).Err()
-	})
+	err := s.srv.commands().ZRem(ctx, format.Index(s.addr.Prefix, key.Kind), key.ID).Err()
 	if err == nil {
 		if _, _, lerr := s.load(ctx, op, key, name); !errors.Is(lerr, store.ErrNotFound) {
 			err = s.enlist(ctx, op, key)
@@ -170,14 +155,11 @@ func (s *Store) Reindex(ctx context.Context, kind store.Kind) (added int, err er
 			if !alive {
 				continue
 			}
-			err = s.indexed(ctx, op, key, func(ctx context.Context, n *node) error {
-				fresh, err := n.ZAdd(ctx, format.Index(s.addr.Prefix, kind), goredis.Z{Member: key.ID}).Result()
-				added += int(fresh)
-				return err
-			})
+			fresh, err := s.srv.commands().ZAdd(ctx, format.Index(s.addr.Prefix, kind), goredis.Z{Member: key.ID}).Result()
 			if err != nil {
 				return err
 			}
+			added += int(fresh)
 		}
 		return it.Err()
 	})

@@ -1,0 +1,141 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loophost/loophost/host/store"
+)
+
+// failover is a master, a replica, and three Sentinels that watch them.
+type failover struct {
+	master, replica *server
+	sentinels       []*server
+}
+
+func startFailover(t testing.TB, args ...string) *failover {
+	t.Helper()
+	f := &failover{master: startServer(t, args...)}
+	f.replica = startServer(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(f.master.port), "--repl-diskless-sync-delay", "0"}, args...)...)
+	eventually(t, "a replica", 30*time.Second, func() error {
+		if info := parseInfo(fmt.Sprint(f.replica.do("info", "replication"))); info["master_link_status"] != "up" {
+			return errors.New("its link is " + info["master_link_status"])
+		}
+		return nil
+	})
+	for range 3 {
+		s := &server{t: t, binary: binaryOf(t, "redis-sentinel"), dir: t.TempDir(), port: freePort(t)}
+		conf := filepath.Join(s.dir, "sentinel.conf")
+		text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor main 127.0.0.1 %d 2\n"+
+			"sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n", s.port, s.dir, f.master.port)
+		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.run(exec.Command(s.binary, conf), "monitor master main")
+		t.Cleanup(s.end)
+		f.sentinels = append(f.sentinels, s)
+	}
+	for _, s := range f.sentinels {
+		eventually(t, "Sentinels that know each other", 30*time.Second, func() error {
+			var text []string
+			for _, v := range s.do("sentinel", "master", "main").([]any) {
+				text = append(text, fmt.Sprint(v))
+			}
+			if all := strings.Join(text, " "); !strings.Contains(all, "num-other-sentinels 2") || !strings.Contains(all, "num-slaves 1") {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	return f
+}
+
+func (f *failover) url(options ...string) string {
+	var addrs []string
+	for _, s := range f.sentinels {
+		addrs = append(addrs, s.addr())
+	}
+	return withOptions("redis+sentinel://"+strings.Join(addrs, ",")+"/main", options)
+}
+
+// promoted waits until the replica is the master.
+func (f *failover) promoted(t testing.TB) {
+	t.Helper()
+	eventually(t, "the failover", 60*time.Second, func() error {
+		if info := parseInfo(fmt.Sprint(f.replica.do("info", "replication"))); info["role"] != "master" {
+			return errors.New("the replica is a " + info["role"])
+		}
+		return nil
+	})
+}
+
+func TestAFailoverThatLosesNothingIsFollowed(t *testing.T) {
+	f := startFailover(t, always...)
+	s := openStore(t, f.url("timeout=1s"))
+	fence, mark := owner(t, s, key)
+	for range 10 {
+		c := commit(mark, "head", "entry")
+		c.Require = store.Durability{Level: store.LevelPower, Replicas: 1}
+		mark = must[store.Ack](t)(s.Commit(t.Context(), key, fence, c)).Mark
+	}
+	f.master.kill()
+	f.promoted(t)
+	var rec store.Record
+	eventually(t, "an answer of the new master", 30*time.Second, func() (err error) {
+		rec, err = s.Load(t.Context(), key)
+		return err
+	})
+	if rec.Mark != mark || rec.Fence != fence {
+		t.Errorf("got %+v %+v, want what a replica confirmed, %+v %+v", rec.Mark, rec.Fence, mark, fence)
+	}
+	ack, err := s.Commit(t.Context(), key, fence, commit(mark, "after", "entry"))
+	wantKind(t, "a commit to the new master", err, nil)
+	if ack.LogLength != 12 {
+		t.Errorf("got a log of %d, want 12", ack.LogLength)
+	}
+	if rep := must[store.CheckReport](t)(s.Check(t.Context(), key)); len(rep.Findings) > 0 {
+		t.Errorf("got findings %q, want none", rep.Findings)
+	}
+}
+
+func TestWhatAFailoverLosesIsFoundOut(t *testing.T) {
+	f := startFailover(t, always...)
+	s := openStore(t, f.url("timeout=1s"))
+	fence, mark := owner(t, s, key)
+	first := commit(mark, "head", "entry")
+	first.Require = store.Durability{Level: store.LevelPower, Replicas: 1}
+	kept := must[store.Ack](t)(s.Commit(t.Context(), key, fence, first)).Mark
+
+	// The replica stands still and its link is cut, so the next commit is on the master alone.
+	thaw := f.replica.freeze()
+	f.master.do("client", "kill", "type", "replica")
+	seen := must[store.Ack](t)(s.Commit(t.Context(), key, fence, commit(kept, "lost", "lost"))).Mark
+	f.master.kill()
+	thaw()
+	f.promoted(t)
+
+	lost := commit(seen, "next", "entry")
+	var err error
+	eventually(t, "an answer of the new master", 30*time.Second, func() error {
+		if _, err = s.Commit(t.Context(), key, fence, lost); errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownOutcome) {
+			return err
+		}
+		return nil
+	})
+	wantKind(t, "a commit on what the failover lost", err, store.ErrRegressed)
+	c := claim("another")
+	c.Seen, c.Force = seen, true
+	_, _, err = s.Acquire(t.Context(), key, c)
+	wantKind(t, "an acquire that saw it", err, store.ErrRegressed)
+	rec := must[store.Record](t)(s.Load(t.Context(), key))
+	if rec.Mark != kept || string(rec.Head) != "head" {
+		t.Errorf("got %+v %q, want what was copied and nothing on top of it, %+v", rec.Mark, rec.Head, kept)
+	}
+}
