@@ -16,9 +16,22 @@ import (
 
 // harness opens handles onto one server, or one Cluster, and writes to its data.
 type harness struct {
-	name   string
-	url    string
-	direct goredis.UniversalClient
+	name    string
+	url     string
+	servers []*server // all of them
+	direct  goredis.UniversalClient
+}
+
+// Crash kills the servers and starts them again on their data. The handles stay: their
+// connections are gone.
+func (h harness) Crash(context.Context) error {
+	for _, s := range h.servers {
+		s.kill()
+	}
+	for _, s := range h.servers {
+		s.start()
+	}
+	return nil
 }
 
 func (h harness) Open(ctx context.Context) (store.Store, error) {
@@ -91,10 +104,11 @@ func (h harness) Damage(ctx context.Context, key store.Key, revision uint64) err
 var (
 	_ conformance.Forwarder = harness{}
 	_ conformance.Damager   = harness{}
+	_ conformance.Crasher   = harness{}
 )
 
 func singleHarness(s *server, name, url string) harness {
-	return harness{name: name, url: url, direct: s.client()}
+	return harness{name: name, url: url, servers: []*server{s}, direct: s.client()}
 }
 
 func TestConformanceAlways(t *testing.T) {

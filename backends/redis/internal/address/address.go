@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -91,12 +92,12 @@ func (a Address) String() string {
 	}
 	switch a.Mode {
 	case Sentinel:
-		return fmt.Sprintf("%s+sentinel://%s/%s/%d", scheme, strings.Join(a.Hosts, ","), a.Master, a.DB)
+		return fmt.Sprintf("%s+sentinel://%s/%s/%d", scheme, strings.Join(a.Hosts, ","), url.PathEscape(a.Master), a.DB)
 	case Cluster:
 		return fmt.Sprintf("%s+cluster://%s", scheme, strings.Join(a.Hosts, ","))
 	}
 	if a.Socket != "" {
-		return fmt.Sprintf("unix://%s?db=%d", a.Socket, a.DB)
+		return fmt.Sprintf("unix://%s?db=%d", (&url.URL{Path: a.Socket}).EscapedPath(), a.DB)
 	}
 	return fmt.Sprintf("%s://%s/%d", scheme, strings.Join(a.Hosts, ","), a.DB)
 }
@@ -195,9 +196,7 @@ func (a *Address) hosts(list string) error {
 		if err != nil || n == 0 {
 			return errors.New("a port is no number from 1 to 65535")
 		}
-		if name == "" || strings.ContainsFunc(name, func(r rune) bool {
-			return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(`/\@?"'`, r)
-		}) || !utf8.ValidString(name) {
+		if !isHost(name) {
 			return errors.New("a host is empty or malformed; write host:port")
 		}
 		a.Hosts = append(a.Hosts, net.JoinHostPort(name, strconv.FormatUint(n, 10)))
@@ -206,6 +205,17 @@ func (a *Address) hosts(list string) error {
 		return errors.New("it names several hosts; use redis+sentinel:// or redis+cluster:// for them")
 	}
 	return nil
+}
+
+// isHost reports whether name is an IP address or could be the name of a host.
+func isHost(name string) bool {
+	if strings.Contains(name, ":") {
+		_, err := netip.ParseAddr(name)
+		return err == nil && !strings.Contains(name, "%")
+	}
+	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' && r != '-' && r != '_'
+	})
 }
 
 func (a *Address) path(path string) error {
