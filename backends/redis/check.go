@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/loophost/loophost/backends/redis/internal/format"
 	"github.com/loophost/loophost/host/store"
 )
@@ -41,7 +43,7 @@ func (s *Store) Check(ctx context.Context, key store.Key) (store.CheckReport, er
 		return store.CheckReport{}, err
 	}
 	k.top()
-	return k.rep, nil
+	return k.rep, k.owners(ctx)
 }
 
 type checker struct {
@@ -182,6 +184,34 @@ func (k *checker) top() {
 	if want != k.rec.Mark.Chain {
 		k.find("the head and the entries of revision %d do not make its chain", k.rec.Mark.Revision)
 	}
+}
+
+// owners verifies the units of acquires and releases.
+func (k *checker) owners(ctx context.Context) error {
+	text, err := k.s.srv.commands().HGet(ctx, k.name, "turns").Result()
+	if err != nil && !errors.Is(err, goredis.Nil) {
+		return k.s.fail("check", k.key, err, false)
+	}
+	turns, err := format.ParseNumber(text)
+	if err != nil {
+		k.find("the number of acquires and releases is unreadable: %v", err)
+		return nil
+	}
+	for first := uint64(1); first <= turns; first += historyPage {
+		n := min(historyPage, turns-first+1)
+		units, err := k.s.units(ctx, "check", k.key, k.name, format.TurnField, first, n)
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			if _, err := format.ParseUnit(turnPlace, units.text(int(i))); err != nil {
+				k.find("acquire or release number %d: %v", first+i, err)
+				return nil // a number that was damaged could ask for any amount of them
+			}
+			k.rep.Bytes += int64(len(units.text(int(i))))
+		}
+	}
+	return nil
 }
 
 // units reads n fields of the log's hash, by their numbers from first; nil where there

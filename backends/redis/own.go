@@ -56,7 +56,7 @@ func (s *Store) acquire(ctx context.Context, key store.Key, name string, f store
 	unit, err := format.Unit{
 		Kind: format.Acquire, Birth: f.Birth, Owner: f.Owner, Run: f.Run, Gen: f.Generation, Force: claim.Force,
 		Time: s.c.Clock().UTC().Format(time.RFC3339Nano),
-	}.Encode(0)
+	}.Encode(turnPlace)
 	if err != nil {
 		return nil, &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Err: err}
 	}
@@ -127,7 +127,7 @@ func (s *Store) Release(ctx context.Context, key store.Key, f store.Fence) error
 		unit, err := format.Unit{
 			Kind: format.Release, Birth: f.Birth, Owner: f.Owner, Run: f.Run, Gen: f.Generation,
 			Time: s.c.Clock().UTC().Format(time.RFC3339Nano),
-		}.Encode(0)
+		}.Encode(turnPlace)
 		if err != nil {
 			return nil, &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Err: err}
 		}

@@ -76,11 +76,40 @@ func loaded(op string, key store.Key, r reply) (store.Record, format.Unit, error
 		err = fmt.Errorf("the last log entry, %d, is missing", rec.LogLength)
 	case format.HeadSum(rec.Mark.Birth, last.Revision, rec.Head) != head.HeadSum:
 		err = errors.New("the head does not have the checksum that was written")
+	default:
+		err = sameOwner(f, r.text(7))
 	}
 	if err != nil {
 		return rec, u, corrupt(op, key, "the record is damaged", err)
 	}
 	return rec, u, nil
+}
+
+// sameOwner compares the fence in load.lua's fields with the unit of the last acquire or
+// release.
+func sameOwner(f reply, stored string) error {
+	fence, err := format.ParseFence(f.text(6))
+	if err != nil {
+		return err
+	}
+	if f.text(13) == "0" {
+		if !fence.IsZero() || f.text(7) != "" {
+			return errors.New("it has an owner, and was never acquired")
+		}
+		return nil
+	}
+	u, err := format.ParseUnit(turnPlace, stored)
+	if err != nil {
+		return fmt.Errorf("the last acquire or release: %w", err)
+	}
+	want := store.Fence{}
+	if u.Kind == format.Acquire {
+		want = store.Fence{Birth: u.Birth, Generation: u.Gen, Owner: u.Owner, Run: u.Run}
+	}
+	if fence != want || f.text(7) != u.Gen {
+		return errors.New("its owner is not the one that acquired it last")
+	}
+	return nil
 }
 
 // record reads the fields in load.lua's order.

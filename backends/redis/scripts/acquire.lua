@@ -16,8 +16,9 @@ local function found()
   local r = redis.call('HMGET', KEYS[1], 'birth', 'rev', 'chain', 'log', 'last', 'head',
     'fence', 'gen', 'start', 'exp', 'released', 'sig:stop', 'sig:cancel', 'turns')
   local last = redis.call('HGET', KEYS[1], 'c:' .. r[5])
-  local units = redis.call('HMGET', KEYS[1], 'u:' .. r[2], 'u:' .. (string.match(last or '', '%d+') or ''))
-  return {'ok', string.format('%.0f', now), redis.call('HEXISTS', KEYS[1], 'e:' .. r[4]), r, last, units[1], units[2]}
+  local units = redis.call('HMGET', KEYS[1], 'u:' .. r[2], 'u:' .. (string.match(last or '', '%d+') or ''),
+    'o:' .. r[14])
+  return {'ok', string.format('%.0f', now), redis.call('HEXISTS', KEYS[1], 'e:' .. r[4]), r, last, units[1], units[2], units[3]}
 end
 -- The same acquire again, its answer was lost: it is the owner already.
 if f[2] == ARGV[1] then return found() end
