@@ -25,7 +25,7 @@
 //	    u:1 u:2 …                           history: what made each revision, "checksum {json}"
 //	    o:1 o:2 …                           history: who acquired and released
 //	    c:<commit id>                       "+revision length", or "-…" for never
-//	    grave                               alone, after a delete: the tombstone
+//	    grave                               the tombstone of the record before; alone: it was deleted
 //	loophost:index:session                  a sorted set of ids, in the order of their bytes
 //
 // The id stands in the key, so SCAN finds every record and Reindex can make the index

@@ -15,7 +15,7 @@ func TestHistoryTellsWhoWroteAndWhoWasFenced(t *testing.T) {
 	server := startServer(t, everysec...)
 	s := openStore(t, server.url())
 	f, mark := owner(t, s, key)
-	mark = must[store.Ack](t)(s.Commit(t.Context(), key, f, commit(mark, "head", "a", "b"))).Mark
+	must[store.Ack](t)(s.Commit(t.Context(), key, f, commit(mark, "head", "a", "b")))
 	out := must[store.Outcome](t)(s.Resolve(t.Context(), key, f, uuid.NewString()))
 	other := claim("somebody \"else\"")
 	other.Force = true

@@ -23,7 +23,7 @@ end
 -- The same acquire again, its answer was lost: it is the owner already.
 if f[2] == ARGV[1] then return found() end
 if ARGV[7] ~= '' and ARGV[7] ~= f[4] then return {'generation', f[1], f[2], f[3], f[4]} end
-if f[2] and now < tonumber(f[5]) and ARGV[6] ~= '1' then return {'busy', f[1], f[2], f[5], f[6]} end
+if f[2] and now < (tonumber(f[5] or '') or 0) and ARGV[6] ~= '1' then return {'busy', f[1], f[2], f[5], f[6]} end
 if ARGV[8] ~= '' then
   if ARGV[8] ~= f[1] or earlier(f[3], ARGV[9]) then return {'regressed', f[3]} end
   if ARGV[10] ~= '' and ARGV[9] ~= '0' then
@@ -33,7 +33,7 @@ if ARGV[8] ~= '' then
   end
 end
 
-local turn = string.format('%.0f', tonumber(f[8]) + 1)
+local turn = string.format('%.0f', (tonumber(f[8] or '') or 0) + 1)
 if f[7] ~= ARGV[4] then redis.call('HDEL', KEYS[1], 'sig:stop', 'sig:cancel') end
 redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'gen', ARGV[3], 'run', ARGV[4], 'start', string.format('%.0f', now),
   'exp', string.format('%.0f', now + ARGV[5]), 'released', '0', 'turns', turn, 'o:' .. turn, ARGV[11])

@@ -20,9 +20,10 @@ if f[1] ~= ARGV[2] or (ARGV[3] ~= '' and f[2] ~= ARGV[3]) then return {'fenced',
 if f[3] ~= ARGV[4] or f[4] ~= ARGV[5] then return {'moved', f[3], f[4]} end
 if known then return {'never'} end
 if ARGV[8] == 'weak' then return {'weak'} end
+local n, log = #ARGV - 10, tonumber(f[5] or '')
+if not log then return {'damaged', 'the length of the log is unreadable'} end
 
 -- ---- checks above, writes below
-local n, log = #ARGV - 10, tonumber(f[5])
 local length = string.format('%.0f', log + n)
 for i = 1, n - 1 do redis.call('HSET', KEYS[1], string.format('e:%.0f', log + i), ARGV[10 + i]) end
 if n > 0 then

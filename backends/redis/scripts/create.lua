@@ -17,11 +17,11 @@ if f[2] and (#f[2] > #ARGV[2] or (#f[2] == #ARGV[2] and f[2] >= ARGV[2])) then
 end
 if ARGV[4] == 'weak' then return {'weak'} end
 
--- ---- checks above, writes below; the one with the birth makes the others count
+-- ---- checks above, writes below; the one with the birth makes the others count, and
+-- hides the tombstone of the record before
 local n = #ARGV - 6
 local length = string.format('%.0f', n)
 for i = 1, n do redis.call('HSET', KEYS[1], string.format('e:%.0f', i), ARGV[6 + i]) end
 redis.call('HSET', KEYS[1], 'birth', ARGV[2], 'rev', '1', 'chain', ARGV[3], 'log', length, 'last', ARGV[1], 'head', ARGV[6],
   'u:1', ARGV[5], 'c:' .. ARGV[1], '+1 ' .. length, 'turns', '0', 'released', '1')
-if f[2] then redis.call('HDEL', KEYS[1], 'grave') end
 return {'ok', length, f[2] and 'grave' or ''}

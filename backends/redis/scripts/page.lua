@@ -7,7 +7,7 @@ local f = redis.call('HMGET', KEYS[1], 'birth', 'log', 'grave')
 if not f[1] then return {'absent', f[3]} end
 local out = {'ok', f[1], f[2]}
 local seq, room = tonumber(ARGV[1]), tonumber(ARGV[3])
-local past = math.min(seq + tonumber(ARGV[2]), tonumber(f[2]) + 1)
+local past = math.min(seq + tonumber(ARGV[2]), (tonumber(f[2] or '') or 0) + 1)
 local count, largest = 1, 1
 while seq < past do
   local fields = {}

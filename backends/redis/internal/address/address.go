@@ -295,7 +295,12 @@ func (a *Address) options(query string, socket bool) error {
 // consistent refuses options that would be ignored.
 func (a *Address) consistent() error {
 	if strings.Trim(a.Prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") != "" || len(a.Prefix) > 64 {
-		return errors.New("the option prefix must be 1 to 64 characters of a-z, A-Z, 0-9, -, _, . and :")
+		return errors.New("the option prefix must be 1 to 64 letters, digits, dashes, underscores, dots and colons")
+	}
+	for _, word := range []string{"record", "index", "rehearsal"} { // keys go on with them behind the prefix
+		if strings.Contains(":"+a.Prefix+":", ":"+word+":") {
+			return fmt.Errorf("the option prefix must not have %q between its colons; another store's keys could be the same", word)
+		}
 	}
 	switch {
 	case a.Password != "" && a.PasswordFile != "":

@@ -78,6 +78,7 @@ func TestParseRefuses(t *testing.T) {
 		{"an option twice", "redis://h?prefix=a&prefix=b", "once"},
 		{"an option without a value", "redis://h?prefix=", "with a value"},
 		{"a prefix with a brace", "redis://h?prefix=%7Ba", "prefix"},
+		{"a prefix that looks like keys of another", "redis://h?prefix=x:record", `"record"`},
 		{"a timeout without a unit", "redis://h?timeout=5", "duration"},
 		{"no connection", "redis://h?connections=0", "connections"},
 		{"a password twice", "redis://:p@h?password_file=f", "choose one"},

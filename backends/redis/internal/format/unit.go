@@ -54,8 +54,15 @@ func (u Unit) Encode(place uint64) (text string, err error) {
 	b = append(b, u.Birth.String()...)
 	b = append(b, '"')
 	for _, m := range [...]struct{ name, value string }{
-		{"id", u.ID}, {"content", u.Content}, {"before", u.Before}, {"chain", u.Chain},
-		{"log_sum", u.LogSum}, {"head_sum", u.HeadSum}, {"owner", u.Owner}, {"run", u.Run}, {"generation", u.Gen},
+		{"id", u.ID},
+		{"content", u.Content},
+		{"before", u.Before},
+		{"chain", u.Chain},
+		{"log_sum", u.LogSum},
+		{"head_sum", u.HeadSum},
+		{"owner", u.Owner},
+		{"run", u.Run},
+		{"generation", u.Gen},
 	} {
 		if m.value == "" {
 			continue
