@@ -9,7 +9,7 @@ import (
 // as it is asked. What its methods decode is the caller's to keep.
 type HookCall struct {
 	Call
-	walk *wire.HookWalk
+	walk wire.HookWalk
 }
 
 // Point is where in the loop the hook runs.
@@ -100,17 +100,26 @@ func (c *HookCall) Notification() (pluginapi.NotificationDoc, error) {
 	return document(c, pluginapi.Notification, (*wire.Reader).NotificationDoc)
 }
 
-// document decodes the point's document, which must be that of want.
+// document decodes the point's document, which must be that of want. The first time it
+// does so in place; the buffer is the plugin's then, which may keep what was decoded.
 func document[T any](c *HookCall, want pluginapi.HookPoint, read func(*wire.Reader) T) (T, error) {
 	var none T
 	if at := c.Point(); at != want {
 		return none, failure(pluginapi.FailInternal, "the hook asked for the document of "+string(want)+" at "+string(at))
 	}
-	in, err := c.input()
-	if err != nil {
+	var v T
+	if !c.walk.Decode(func(rd *wire.Reader) { v = read(rd) }) {
+		in, err := c.input()
+		if err != nil {
+			return none, err
+		}
+		return part(in.Document, "document", read)
+	}
+	c.r.given = true
+	if err := c.r.check(c.walk.End()); err != nil {
 		return none, err
 	}
-	return part(in.Document, "document", read)
+	return v, nil
 }
 
 // part decodes one part of the input from a copy of its own, so that what is

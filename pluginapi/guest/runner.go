@@ -29,6 +29,11 @@ type Runner struct {
 	out    []byte
 	reply  []byte
 	short  bool // the host gave less input than it said
+	given  bool // the plugin was given pieces of in, to keep
+
+	// One call's reader and hook call, here so that a call allocates neither.
+	reader wire.Reader
+	call   HookCall
 }
 
 // NewRunner makes a Runner.
@@ -36,7 +41,10 @@ func NewRunner(p Plugin, h Host) *Runner { return &Runner{plugin: p, host: h} }
 
 // Call makes one call with total bytes of input.
 func (r *Runner) Call(op pluginapi.Op, total int) pluginapi.Status {
-	r.total, r.in, r.short = total, reuse(r.in), false
+	if r.in = reuse(r.in); r.given {
+		r.in = nil
+	}
+	r.total, r.short, r.given = total, false, false
 	r.out, r.reply = reuse(r.out), reuse(r.reply)
 	var err error
 	switch {
@@ -57,7 +65,9 @@ func (r *Runner) Call(op pluginapi.Op, total int) pluginapi.Status {
 }
 
 func (r *Runner) hook() error {
-	c := &HookCall{Call: Call{r}, walk: r.open(frontBytes).HookWalk()}
+	c := &r.call
+	c.Call = Call{r}
+	c.walk.Reset(r.open(frontBytes))
 	c.walk.Point()
 	if err := r.check(c.walk.Err()); err != nil {
 		return err
@@ -100,9 +110,11 @@ func (r *Runner) tool() error {
 // open reads up to front bytes of the input; the reader fetches the rest when it needs it.
 func (r *Runner) open(front int) *wire.Reader {
 	if r.total <= front {
-		return wire.NewReader(r.load(r.total))
+		r.reader.Reset(r.load(r.total), nil)
+	} else {
+		r.reader.Reset(r.load(front), func() string { return r.load(r.total) })
 	}
-	return wire.NewFrontReader(r.load(front), func() string { return r.load(r.total) })
+	return &r.reader
 }
 
 // load reads the input up to n bytes and gives it as text, valid until the next call.

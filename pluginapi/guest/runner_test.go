@@ -75,6 +75,76 @@ func TestAHookReadsTheDocumentOfItsPoint(t *testing.T) {
 	}
 }
 
+func TestWhatAHookDecodedOutlivesItsCall(t *testing.T) {
+	var kept []pluginapi.ToolCall
+	p := hook(func(c *guest.HookCall) (pluginapi.Decision, error) {
+		for range 2 { // the second time it is not in place
+			call, err := c.ToolCall()
+			if err != nil {
+				return pluginapi.Decision{}, err
+			}
+			kept = append(kept, call)
+		}
+		return guest.Continue(), nil
+	})
+	host := new(guesttest.Host)
+	for _, name := range []string{"first", "other"} {
+		if _, err := host.Hook(p, pluginapi.BeforeTool, pluginapi.ToolCall{ID: name, Name: name, Arguments: pluginapi.Raw(`{"a":"` + name + `"}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, call := range kept {
+		want := []string{"first", "other"}[i/2]
+		if call.ID != want || call.Name != want || string(call.Arguments) != `{"a":"`+want+`"}` {
+			t.Errorf("kept call %d: got %+v with %s, want those of %q", i, call, call.Arguments, want)
+		}
+	}
+}
+
+func TestADocumentIsFoundWhereverItStands(t *testing.T) {
+	const session, loop = `{"id":"s","execution_id":"e","generation":"g","revision":3}`, `{"status":"running","max_iterations":1,"max_total_rounds":1,"iterations_started":1,"iterations_completed":0,"rounds_started":1}`
+	for _, c := range []struct{ name, input, want string }{
+		{"at the end", `{"point":"before_prompt","session":` + session + `,"loop":` + loop + `,"document":{"text":"t"}}`, "t"},
+		{"before the point", `{"document":{"text":"t"},"point":"before_prompt","session":` + session + `,"loop":` + loop + `}`, "t"},
+		{"in the middle", `{"point":"before_prompt","session":` + session + `,"document":{"text":"t"},"loop":` + loop + `}`, "t"},
+		{"nowhere", `{"point":"before_prompt","session":` + session + `,"loop":` + loop + `}`, "missing field document"},
+		{"twice", `{"point":"before_prompt","document":{"text":"t"},"document":{"text":"u"}}`, "duplicate field"},
+		{"of another kind", `{"point":"before_prompt","document":{"txt":"t"}}`, "unknown field"},
+		{"cut", `{"point":"before_prompt","document":{"text":"t"}`, "unexpected end"},
+		{"with something behind it", `{"point":"before_prompt","document":{"text":"t"}}{}`, "after the document"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got string
+			p := hook(func(call *guest.HookCall) (pluginapi.Decision, error) {
+				doc, err := call.Prompt()
+				if err != nil {
+					got = err.Error()
+					return pluginapi.Decision{}, err
+				}
+				got = doc.Text
+				s, err := call.Session()
+				if err == nil && strings.Contains(c.input, `"session"`) && s.Revision != 3 {
+					t.Errorf("got the session %+v behind the document, want revision 3", s)
+				}
+				return guest.Continue(), nil
+			})
+			host := &inputHost{input: c.input}
+			guest.NewRunner(p, host).Call(pluginapi.OpHook, len(c.input))
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// inputHost gives one input, whatever it is.
+type inputHost struct {
+	guesttest.Host
+	input string
+}
+
+func (h *inputHost) InputRead(p []byte, off int) int { return copy(p, h.input[off:]) }
+
 func TestAHookKnowsSessionAndLoop(t *testing.T) {
 	_, err := new(guesttest.Host).Hook(hook(func(c *guest.HookCall) (pluginapi.Decision, error) {
 		s, err := c.Session()

@@ -34,8 +34,8 @@ func FuzzJudge(f *testing.F) {
 		}
 		for _, m := range members {
 			var text string
-			if json.Unmarshal([]byte(m.raw), &text) == nil && m.raw[0] == '"' && text != m.text {
-				t.Fatalf("%q: the guard reads %q, encoding/json %q", args, m.text, text)
+			if json.Unmarshal([]byte(m.raw), &text) == nil && m.raw[0] == '"' && text != m.text() {
+				t.Fatalf("%q: the guard reads %q, encoding/json %q", args, m.text(), text)
 			}
 		}
 		if d.Action == pluginapi.Deny {

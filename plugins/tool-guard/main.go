@@ -4,6 +4,7 @@ package main
 
 import (
 	"strconv"
+	"unsafe"
 
 	"github.com/loophost/loophost/pluginapi"
 	"github.com/loophost/loophost/pluginapi/guest"
@@ -38,7 +39,7 @@ func (h *hook) decide(c *guest.HookCall) (pluginapi.Decision, error) {
 // judge decides about one call. Arguments that two readers could understand
 // differently are denied whatever the rules say.
 func (p policy) judge(call *pluginapi.ToolCall) pluginapi.Decision {
-	args, err := readMembers(string(call.Arguments))
+	args, err := readMembers(unsafe.String(unsafe.SliceData(call.Arguments), len(call.Arguments)))
 	if err != nil {
 		return guest.Deny("tool-guard: the arguments can't be judged: " + err.Error())
 	}

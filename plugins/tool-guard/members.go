@@ -14,7 +14,14 @@ const maxMembers = 1000
 type member struct {
 	name string
 	raw  string // its value as JSON
-	text string // a string's text; any other value as JSON
+}
+
+// text is a string's text; any other value as JSON. Most members are never asked.
+func (m member) text() string {
+	if r := wire.NewReader(m.raw); r.Kind() == wire.KindText {
+		return r.Text()
+	}
+	return m.raw
 }
 
 // readMembers reads an object. A name that comes twice is an error: readers
@@ -38,14 +45,7 @@ func takeMembers(r *wire.Reader) []member {
 			r.Fail("more than " + strconv.Itoa(maxMembers) + " members")
 			break
 		}
-		m := member{name: name}
-		text := r.Kind() == wire.KindText
-		m.raw = r.Raw()
-		m.text = m.raw
-		if text {
-			m.text = wire.NewReader(m.raw).Text()
-		}
-		members = append(members, m)
+		members = append(members, member{name: name, raw: r.Raw()})
 	}
 	return members
 }

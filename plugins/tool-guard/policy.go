@@ -39,7 +39,7 @@ func (r *rule) matches(tool string, args []member) bool {
 		}
 	}
 	for _, c := range r.arguments {
-		if m, ok := find(args, c.name); !ok || !c.re.MatchString(m.text) {
+		if m, ok := find(args, c.name); !ok || !c.re.MatchString(m.text()) {
 			return false
 		}
 	}
@@ -107,10 +107,11 @@ func readRule(r *wire.Reader) (rule, error) {
 		return rule{}, errors.New("tool: " + strconv.Quote(ru.tool) + " is no glob")
 	}
 	for _, c := range conditions {
-		if c.raw == c.text {
+		text := c.text()
+		if c.raw == text {
 			return rule{}, errors.New("arguments: " + c.name + " is not a string with a regular expression")
 		}
-		re, err := regexp.Compile(c.text)
+		re, err := regexp.Compile(text)
 		if err != nil {
 			return rule{}, errors.New("arguments: " + c.name + ": " + err.Error())
 		}

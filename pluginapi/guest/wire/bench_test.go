@@ -23,10 +23,11 @@ func BenchmarkHookInput(b *testing.B) {
 	b.Run("wire", func(b *testing.B) {
 		for b.Loop() {
 			r := wire.NewReader(text)
-			h := r.HookWalk().All()
-			d := wire.NewReader(h.Document)
-			if v := d.RoundEndDoc(); v.Message.Text == "" || r.End() != nil || d.End() != nil {
-				b.Fatal(r.Err(), d.Err())
+			var w wire.HookWalk
+			var v pluginapi.RoundEndDoc
+			w.Reset(r)
+			if !w.Decode(func(r *wire.Reader) { v = r.RoundEndDoc() }) || v.Message.Text == "" || w.End() != nil {
+				b.Fatal(w.Err())
 			}
 		}
 	})

@@ -34,10 +34,17 @@ type HookWalk struct {
 	v HookInput
 }
 
-// HookWalk starts to read a hook's input. Its parts are checked for syntax only.
-func (r *Reader) HookWalk() *HookWalk {
-	return &HookWalk{r: r, f: r.Fields(hookNames)}
-}
+// The places of hookNames.
+const (
+	hookPoint = iota
+	hookSession
+	hookLoop
+	hookDocument
+)
+
+// Reset makes w the walk of a hook's input, which r is at the start of. Its parts are
+// checked for syntax only, but for what Decode reads.
+func (w *HookWalk) Reset(r *Reader) { *w = HookWalk{r: r, f: r.Fields(hookNames)} }
 
 // Point reads until the point is known. Look at Err afterwards.
 func (w *HookWalk) Point() pluginapi.HookPoint {
@@ -63,19 +70,51 @@ func (w *HookWalk) Err() error { return w.r.Err() }
 // End checks that nothing but white space follows what was read.
 func (w *HookWalk) End() error { return w.r.End() }
 
-func (w *HookWalk) field() bool {
-	i, ok := w.f.Next()
-	if !ok {
+// Decode reads the whole input, and the document in it by read, where it stands: what
+// it decodes are pieces of the reader's text. false: the document was passed already;
+// All has it. Look at End afterwards.
+func (w *HookWalk) Decode(read func(*Reader)) bool {
+	w.Point()
+	if w.f.Has(hookDocument) {
 		return false
 	}
+	for {
+		i, ok := w.f.Next()
+		if !ok {
+			w.r.Fail("missing field document")
+			return true
+		}
+		if i == hookDocument {
+			break
+		}
+		if !w.take(i) {
+			return true
+		}
+	}
+	w.r.peek()
+	start := w.r.pos
+	read(w.r)
+	if w.r.err == nil {
+		w.v.Document = w.r.s[start:w.r.pos]
+	}
+	w.All()
+	return true
+}
+
+func (w *HookWalk) field() bool {
+	i, ok := w.f.Next()
+	return ok && w.take(i)
+}
+
+func (w *HookWalk) take(i int) bool {
 	switch i {
-	case 0:
+	case hookPoint:
 		w.v.Point = point(w.r.Text())
-	case 1:
+	case hookSession:
 		w.v.Session = w.r.Raw()
-	case 2:
+	case hookLoop:
 		w.v.Loop = w.r.Raw()
-	case 3:
+	case hookDocument:
 		w.v.Document = w.r.Raw()
 	}
 	return w.r.Err() == nil

@@ -41,7 +41,7 @@ func (r *Reader) ToolCall() (v pluginapi.ToolCall) {
 		case 1:
 			v.Name = r.Text()
 		case 2:
-			v.Arguments = pluginapi.Raw(r.Raw())
+			v.Arguments = r.raw()
 		}
 	}
 	return v

@@ -47,7 +47,7 @@ func (r *Reader) ToolSpec() (v pluginapi.ToolSpec) {
 		case 1:
 			v.Description = r.Text()
 		case 2:
-			v.InputSchema = pluginapi.Raw(r.Raw())
+			v.InputSchema = r.raw()
 		case 3:
 			v.ReadOnly = r.Bool()
 		case 4:
@@ -132,7 +132,7 @@ func (w *RequestWalk) field() bool {
 	case reqMaxTokens:
 		w.v.MaxTokens = w.r.Uint32()
 	case reqOptions:
-		w.v.Options = pluginapi.Raw(w.r.Raw())
+		w.v.Options = w.r.raw()
 	case reqTools:
 		w.v.Tools = list(w.r, (*Reader).ToolSpec)
 	case reqMessages:

@@ -85,7 +85,9 @@ var documents = []document{
 
 // hookInput reads a hook's input and all of its parts.
 func hookInput(r *wire.Reader) (v pluginapi.HookInput) {
-	in := r.HookWalk().All()
+	var w wire.HookWalk
+	w.Reset(r)
+	in := w.All()
 	v.Point, v.Document = in.Point, pluginapi.Raw(in.Document)
 	if in.Session != "" {
 		p := wire.NewReader(in.Session)

@@ -37,6 +37,9 @@ func NewFrontReader(front string, more func() string) *Reader {
 	return &Reader{s: front, more: more}
 }
 
+// Reset makes r what NewFrontReader makes, without a new Reader.
+func (r *Reader) Reset(front string, more func() string) { *r = Reader{s: front, more: more} }
+
 // Err is the first error, an *Error; nil while all is well.
 func (r *Reader) Err() error { return r.err }
 

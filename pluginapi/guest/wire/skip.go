@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"unsafe"
+
+	"github.com/loophost/loophost/pluginapi"
+)
+
 // Raw takes the next value, whatever it is, and gives its text.
 func (r *Reader) Raw() string {
 	r.peek()
@@ -9,6 +15,13 @@ func (r *Reader) Raw() string {
 		return ""
 	}
 	return r.s[start:r.pos]
+}
+
+// raw is Raw as bytes: still a piece of the reader's text, which whoever writes to it
+// changes.
+func (r *Reader) raw() pluginapi.Raw {
+	s := r.Raw()
+	return unsafe.Slice(unsafe.StringData(s), len(s))
 }
 
 // nest remembers, one bit a level, which open containers are objects. Few texts

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"math/bits"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -64,19 +63,35 @@ func (r *Reader) skipText() (escapes bool) {
 	return false
 }
 
+// One in each byte of a word, and each byte's high bit.
+const (
+	each = 0x0101010101010101
+	high = 0x80 * each
+)
+
+// backslash is the first place from i on where s holds a backslash; its length if
+// there is none.
+func backslash(s string, i int) int {
+	for i+8 <= len(s) {
+		w := load(s, i) ^ '\\'*each
+		if found := (w - each) &^ w & high; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+		i += 8
+	}
+	for i < len(s) && s[i] != '\\' {
+		i++
+	}
+	return i
+}
+
 // plainEnd is the first place from i on where s holds a byte that doesn't stand
 // for itself inside a JSON string: a control character, quote or backslash, or
 // one of a longer rune. It looks at eight bytes at a time; most of a document is
 // such text, and in a metered guest every turn of a loop costs.
 func plainEnd(s string, i int) int {
-	const (
-		each = 0x0101010101010101
-		high = 0x80 * each
-	)
 	for i+8 <= len(s) {
-		b := s[i : i+8]
-		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		w := load(s, i)
 		// A byte's high bit is set where it was set, where less than 0x20 was left
 		// of it, or where it was equal and becomes -1. Borrows only start at such a
 		// byte, so no bit says that all eight are plain, and the lowest bit is the first
@@ -114,12 +129,9 @@ func unescape(body string) string {
 	for i := 0; i < len(body); {
 		if body[i] != '\\' {
 			// Up to the next escape in one piece: turns of a loop are dear in a guest.
-			n := strings.IndexByte(body[i:], '\\')
-			if n < 0 {
-				n = len(body) - i
-			}
-			out = append(out, body[i:i+n]...)
-			i += n
+			end := backslash(body, i)
+			out = append(out, body[i:end]...)
+			i = end
 			continue
 		}
 		if e := body[i+1]; e != 'u' {
