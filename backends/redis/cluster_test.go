@@ -164,3 +164,38 @@ func TestAClusterWithoutANodeIsUnavailable(t *testing.T) {
 	_, err = s.Load(t.Context(), key)
 	wantKind(t, "a load", err, store.ErrUnavailable)
 }
+
+func TestTheHeirOfAClusterNodeIsFound(t *testing.T) {
+	nodes := startCluster(t, 3, always...)
+	s := openStore(t, clusterURL(nodes, "timeout=500ms"))
+	slot := nodes[0].do("cluster", "keyslot", format.Record("loophost", key)).(int64)
+	old := nodes[int(slot)*3/slots]
+	heir := startServer(t, append([]string{
+		"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0",
+	}, always...)...)
+	heir.do("cluster", "meet", "127.0.0.1", old.port)
+	eventually(t, "an heir that knows the Cluster", 30*time.Second, func() error {
+		return heir.client().Do(t.Context(), "cluster", "replicate", old.do("cluster", "myid")).Err()
+	})
+	eventually(t, "a replica", 30*time.Second, func() error {
+		if info := parseInfo(fmt.Sprint(heir.do("info", "replication"))); info["master_link_status"] != "up" {
+			return errors.New("its link is " + info["master_link_status"])
+		}
+		return nil
+	})
+	f, mark := owner(t, s, key)
+	c := commit(mark, "head", "entry")
+	c.Require.Replicas = 1
+	mark = must[store.Ack](t)(s.Commit(t.Context(), key, f, c)).Mark
+	old.kill()
+	var rec store.Record
+	eventually(t, "an answer of the heir", 60*time.Second, func() (err error) {
+		rec, err = s.Load(t.Context(), key)
+		return err
+	})
+	if rec.Mark != mark || rec.Fence != f {
+		t.Errorf("got %+v %+v, want what a replica confirmed, %+v %+v", rec.Mark, rec.Fence, mark, f)
+	}
+	_, err := s.Commit(t.Context(), key, f, commit(mark, "next", "entry"))
+	wantKind(t, "a commit to the heir", err, nil)
+}

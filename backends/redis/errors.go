@@ -11,7 +11,7 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-const noPermission = "NOPERM: the user may not do that; run: ACL SETUSER <user> ~<prefix>:* +@hash +@sortedset +@scripting +@connection +info +time +unlink +exists +scan +wait +config|get, and for a Cluster +cluster|slots and +command too"
+const noPermission = "NOPERM: the user may not do that; run: ACL SETUSER <user> ~<prefix>:* +@hash +@sortedset +@scripting +@connection +info +time +unlink +scan +wait +config|get, and for a Cluster +cluster|slots and +command too"
 
 // explained are the server's refusals by the word that begins them. Each was given
 // before anything was written.

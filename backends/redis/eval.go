@@ -127,10 +127,13 @@ func (s *Store) follow(ctx context.Context, sc *script, replicas int, keys []str
 			}
 			r, have, err = n.call(ctx, sc, call{replicas: replicas, patience: s.c.ReplicaWait, asking: true}, keys, args)
 		}
-		if _, ok := redirected(err, "MOVED"); !ok {
+		_, moved := redirected(err, "MOVED")
+		if moved || err != nil && serverSays(err) == "" {
+			s.srv.cluster.ReloadState(ctx) // the node may be gone, and another one its heir
+		}
+		if !moved {
 			return r, have, err
 		}
-		s.srv.cluster.ReloadState(ctx)
 	}
 	return r, have, err
 }
