@@ -69,22 +69,6 @@ const (
 	high = 0x80 * each
 )
 
-// backslash is the first place from i on where s holds a backslash; its length if
-// there is none.
-func backslash(s string, i int) int {
-	for i+8 <= len(s) {
-		w := load(s, i) ^ '\\'*each
-		if found := (w - each) &^ w & high; found != 0 {
-			return i + bits.TrailingZeros64(found)/8
-		}
-		i += 8
-	}
-	for i < len(s) && s[i] != '\\' {
-		i++
-	}
-	return i
-}
-
 // plainEnd is the first place from i on where s holds a byte that doesn't stand
 // for itself inside a JSON string: a control character, quote or backslash, or
 // one of a longer rune. It looks at eight bytes at a time; most of a document is
@@ -125,18 +109,16 @@ func (r *Reader) escapeLen(i int) int {
 
 // unescape resolves the escapes of a checked string's body.
 func unescape(body string) string {
-	out := make([]byte, 0, len(body))
-	for i := 0; i < len(body); {
-		if body[i] != '\\' {
-			// Up to the next escape in one piece: turns of a loop are dear in a guest.
-			end := backslash(body, i)
-			out = append(out, body[i:end]...)
-			i = end
-			continue
+	out := make([]byte, len(body)+8) // room for the last word; no escape is shorter than what it means
+	n := 0
+	for i := 0; ; {
+		i, n = copyPlain(out, n, body, i)
+		if i == len(body) {
+			break
 		}
 		if e := body[i+1]; e != 'u' {
-			out = append(out, plainEscape(e))
-			i += 2
+			out[n] = plainEscape(e)
+			i, n = i+2, n+1
 			continue
 		}
 		ru := hex4(body[i+2 : i+6])
@@ -150,9 +132,30 @@ func unescape(body string) string {
 				i += 6
 			}
 		}
-		out = utf8.AppendRune(out, ru)
+		n += utf8.EncodeRune(out[n:], ru)
 	}
-	return unsafe.String(unsafe.SliceData(out), len(out)) // nobody else holds out
+	return unsafe.String(unsafe.SliceData(out), n) // nobody else holds out
+}
+
+// copyPlain copies body from i on to out at n, up to a backslash or the end, and gives
+// both places behind it. Whole words are copied, also the one that holds the backslash:
+// turns of a loop and calls are dear in a guest, and what is too much is written over.
+// out has eight bytes more than are needed.
+func copyPlain(out []byte, n int, body string, i int) (int, int) {
+	for i+8 <= len(body) {
+		w := load(body, i)
+		store(out, n, w)
+		if x := w ^ '\\'*each; (x-each)&^x&high != 0 {
+			k := bits.TrailingZeros64((x-each)&^x&high) / 8
+			return i + k, n + k
+		}
+		i, n = i+8, n+8
+	}
+	for i < len(body) && body[i] != '\\' {
+		out[n] = body[i]
+		i, n = i+1, n+1
+	}
+	return i, n
 }
 
 func plainEscape(c byte) byte {
