@@ -2,9 +2,9 @@ package redis
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/loophost/loophost/backends/redis/internal/format"
@@ -24,32 +24,57 @@ func TestHistoryTellsWhoWroteAndWhoWasFenced(t *testing.T) {
 	must[store.Ack](t)(s.Commit(t.Context(), key, g, commit(out.Ack.Mark, "head", "c")))
 	wantKind(t, "release", s.Release(t.Context(), key, g), nil)
 
-	words := func(changes []Change) string {
-		var w []string
-		for _, c := range changes {
-			if c.Time.IsZero() {
-				t.Errorf("a %s without a time", c.Kind)
-			}
-			w = append(w, fmt.Sprintf("%s %d %s %d %v", c.Kind, c.Revision, c.Owner, c.Entries, c.Force))
+	var got []string
+	if err := s.History(t.Context(), key, func(c store.Change) bool {
+		if c.Time.IsZero() || c.Seq != uint64(len(got)+1) || c.Fence.Birth != mark.Birth {
+			t.Errorf("got %+v, want a time, the number %d and the record's birth", c, len(got)+1)
 		}
-		return strings.Join(w, "\n")
+		if want := map[string]store.Fence{"me": f, other.Owner: g}[c.Fence.Owner]; want.Run != "" && c.Fence != want {
+			t.Errorf("%s: got the fence %+v, want %+v", c.Kind, c.Fence, want)
+		}
+		line := fmt.Sprintf("%s %d %s %d", c.Kind, c.Revision, c.Fence.Owner, c.Entries)
+		if c.Fenced != nil {
+			line += " fenced " + c.Fenced.Owner
+		}
+		got = append(got, line)
+		return true
+	}); err != nil {
+		t.Fatal(err)
 	}
-	want := "create 1  1 false\ncommit 2 me 2 false\nnever 3 me 0 false\ncommit 4 somebody \"else\" 1 false"
-	if got := words(must[[]Change](t)(s.History(t.Context(), key, 0, 0))); got != want {
-		t.Errorf("history: got\n%s\nwant\n%s", got, want)
+	want := []string{
+		"create 1  1", "acquire 1 me 0", "commit 2 me 2", "never 3 me 0",
+		`acquire 3 somebody "else" 0 fenced me`, `commit 4 somebody "else" 1`, `release 4 somebody "else" 0`,
 	}
-	want = "acquire 0 me 0 false\nacquire 0 somebody \"else\" 0 true\nrelease 0 somebody \"else\" 0 false"
-	if got := words(must[[]Change](t)(s.Owners(t.Context(), key, 1, 10))); got != want {
-		t.Errorf("owners: got\n%s\nwant\n%s", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the history (-want +got):\n%s", diff)
 	}
-	if got := must[[]Change](t)(s.History(t.Context(), key, 2, 1)); len(got) != 1 || got[0].Revision != 2 {
-		t.Errorf("one change from 2: got %+v", got)
+	n := 0
+	if err := s.History(t.Context(), key, func(store.Change) bool { n++; return n < 2 }); err != nil || n != 2 {
+		t.Errorf("got %d changes and %v, want two, since visit said so", n, err)
 	}
-	if got := must[[]Change](t)(s.History(t.Context(), key, 5, 0)); got != nil {
-		t.Errorf("past the end: got %+v, want none", got)
-	}
-	_, err = s.Owners(t.Context(), store.SessionKey("none"), 1, 0)
+	err = s.History(t.Context(), store.SessionKey("none"), func(store.Change) bool { return true })
 	wantKind(t, "a record that is not there", err, store.ErrNotFound)
+}
+
+func TestALongHistoryIsToldWhole(t *testing.T) {
+	server := startServer(t, everysec...)
+	s := openStore(t, server.url())
+	f, mark := owner(t, s, key)
+	for range 2 * historyPage {
+		ack := must[store.Ack](t)(s.Commit(t.Context(), key, f, commit(mark, "head")))
+		mark = ack.Mark
+	}
+	n := uint64(0)
+	if err := s.History(t.Context(), key, func(c store.Change) bool { n = c.Seq; return true }); err != nil || n != mark.Revision+1 {
+		t.Errorf("got %d changes and %v, want those of %d revisions and one owner", n, err, mark.Revision)
+	}
+	wantKind(t, "damage", server.client().HSet(t.Context(), format.Record("loophost", key), "u:300", "x").Err(), nil)
+	n = 0
+	err := s.History(t.Context(), key, func(c store.Change) bool { n = c.Revision; return true })
+	wantKind(t, "the history of a damaged record", err, store.ErrCorrupt)
+	if n != 299 {
+		t.Errorf("got told up to revision %d, want 299, all that is whole", n)
+	}
 }
 
 // Whatever byte of the stored record changes, it is found, and reading says so.
