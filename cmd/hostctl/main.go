@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/term"
 
+	"github.com/loophost/loophost/backends/redis"
 	"github.com/loophost/loophost/cmd/hostctl/internal/cli"
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/loader"
@@ -30,6 +31,7 @@ func main() {
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	redis.SilenceClient() // what it would print is in errors too
 	app := &cli.App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: terminal(os.Stdin), OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr), Width: width(os.Stderr),
