@@ -52,6 +52,7 @@ func clusterURL(nodes []*server, options ...string) string {
 }
 
 func TestConformanceCluster(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t, 3, everysec...)
 	direct := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{nodes[0].addr()}, DisableIdentity: true, Protocol: 2})
 	defer direct.Close()
@@ -166,6 +167,7 @@ func TestAClusterWithoutANodeIsUnavailable(t *testing.T) {
 }
 
 func TestTheHeirOfAClusterNodeIsFound(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t, 3, always...)
 	s := openStore(t, clusterURL(nodes, "timeout=500ms"))
 	slot := nodes[0].do("cluster", "keyslot", format.Record("loophost", key)).(int64)

@@ -112,17 +112,20 @@ func singleHarness(s *server, name, url string) harness {
 }
 
 func TestConformanceAlways(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, always...)
 	conformance.Run(t, singleHarness(s, "redis, appendfsync always", s.url()))
 }
 
 // At everysec the server promises its memory alone, and the cases hold it to that.
 func TestConformanceEverysec(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, everysec...)
 	conformance.Run(t, singleHarness(s, "redis, appendfsync everysec", s.url()))
 }
 
 func TestConformanceOverASocket(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, everysec...)
 	conformance.Run(t, singleHarness(s, "redis, appendfsync everysec, over a socket", "unix://"+s.socket()))
 }

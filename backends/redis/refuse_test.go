@@ -258,6 +258,7 @@ func TestAPromiseIsProbedAgainOnReconnect(t *testing.T) {
 }
 
 func TestReplicasAreWaitedForWhenRequired(t *testing.T) {
+	t.Parallel()
 	master := startServer(t, always...)
 	replica := startServer(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, always...)...)
 	st := openWith(t, Config{URL: master.url(), ReplicaWait: 300 * time.Millisecond})

@@ -78,6 +78,7 @@ func (r *run) end() (e ownerEnd) {
 }
 
 func TestARunGoesOnOverAFailoverThatLosesNothing(t *testing.T) {
+	t.Parallel()
 	f := startFailover(t, always...)
 	s := openStore(t, f.url("timeout=1s"))
 	r := startRun(t, s, "run")
@@ -99,6 +100,7 @@ func TestARunGoesOnOverAFailoverThatLosesNothing(t *testing.T) {
 }
 
 func TestARunDoesNotCompleteOverAFailoverThatLosesItsCommits(t *testing.T) {
+	t.Parallel()
 	f := startFailover(t, always...)
 	s := openStore(t, f.url("timeout=1s"))
 	r := startRun(t, s, "run")

@@ -77,6 +77,7 @@ func (f *failover) promoted(t testing.TB) {
 }
 
 func TestAFailoverThatLosesNothingIsFollowed(t *testing.T) {
+	t.Parallel()
 	f := startFailover(t, always...)
 	s := openStore(t, f.url("timeout=1s"))
 	fence, mark := owner(t, s, key)
@@ -106,6 +107,7 @@ func TestAFailoverThatLosesNothingIsFollowed(t *testing.T) {
 }
 
 func TestWhatAFailoverLosesIsFoundOut(t *testing.T) {
+	t.Parallel()
 	f := startFailover(t, always...)
 	s := openStore(t, f.url("timeout=1s"))
 	fence, mark := owner(t, s, key)
