@@ -23,6 +23,7 @@ type group struct{ name, pkg, bench string }
 
 var groups = []group{
 	{"fs", "./backends/fs", "^Benchmark(Commit|CommitAge|OpenLong)$"},
+	{"redis", "./backends/redis", "^Benchmark(Commit|CommitAge|Page)$"}, // nothing without a redis-server
 	{"rounds", "./host", "^BenchmarkRound(s|Age)$"},
 	{"hooks", "./plugins/bundled", "^Benchmark(HookCall|Scripted)$"},
 	{"c-hook", "./plugins/examples", "^BenchmarkHookInC$"},
@@ -41,6 +42,9 @@ var targets = []target{
 	{regexp.MustCompile(`^Commit/messages=\d+/writers=1$`), "x-floor", true, 0.70},
 	{regexp.MustCompile(`^Commit/.*/writers=16$`), "x-floor", true, 0.95},
 	{regexp.MustCompile(`^Commit/.*/writers=64$`), "x-floor", true, 1.15},
+	{regexp.MustCompile(`^Commit/fsync=always/.*/writers=1$`), "x-floor", true, 1.7},
+	{regexp.MustCompile(`^Commit/fsync=always/.*/writers=64$`), "x-floor", true, 1 / 0.65},
+	{regexp.MustCompile(`^Page/`), "x-floor", true, 1.15},
 	{regexp.MustCompile(`^CommitAge$`), "x-floor", true, 1.15},
 	{regexp.MustCompile(`^OpenLong$`), "ms/open", true, 20},
 	{regexp.MustCompile(`^Rounds/fs/.*/sessions=1$`), "of-floor", false, 1.1},
@@ -56,7 +60,7 @@ var targets = []target{
 func main() {
 	turns := flag.Int("turns", 9, "turns of each benchmark; a ratio is the median of them")
 	procs := flag.Int("procs", 8, "GOMAXPROCS of the benchmarks")
-	only := flag.String("only", "", "one group: fs, rounds, hooks, c-hook or cold (default: all)")
+	only := flag.String("only", "", "one group: fs, redis, rounds, hooks, c-hook or cold (default: all)")
 	flag.Parse()
 	if err := run(os.Stdout, *turns, *procs, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
