@@ -40,8 +40,8 @@ type target struct {
 
 var targets = []target{
 	{regexp.MustCompile(`^Commit/messages=\d+/writers=1$`), "x-floor", true, 0.70},
-	{regexp.MustCompile(`^Commit/.*/writers=16$`), "x-floor", true, 0.95},
-	{regexp.MustCompile(`^Commit/.*/writers=64$`), "x-floor", true, 1.15},
+	{regexp.MustCompile(`^Commit/messages=.*/writers=16$`), "x-floor", true, 0.95},
+	{regexp.MustCompile(`^Commit/messages=.*/writers=64$`), "x-floor", true, 1.15},
 	{regexp.MustCompile(`^Commit/fsync=always/.*/writers=1$`), "x-floor", true, 1.7},
 	{regexp.MustCompile(`^Commit/fsync=always/.*/writers=64$`), "x-floor", true, 1 / 0.65},
 	{regexp.MustCompile(`^Page/`), "x-floor", true, 1.15},
