@@ -97,9 +97,13 @@ func (s *State) Signal(key store.Key, sig store.Signal) (changed bool, err error
 // alone is owned for the methods that a shared record does not have.
 func (s *State) alone(op string, key store.Key, f store.Fence) error {
 	if key.Kind.Shared() {
-		return &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Detail: "records of a shared kind have no owner"}
+		return ownerless(op, key)
 	}
 	return s.Owned(op, key, f)
+}
+
+func ownerless(op string, key store.Key) error {
+	return &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Detail: "records of a shared kind have no owner"}
 }
 
 func ttlOr(ttl time.Duration) time.Duration {

@@ -159,6 +159,12 @@ func (s *Store) Release(ctx context.Context, key store.Key, f store.Fence) error
 }
 
 func (s *Store) own(ctx context.Context, op string, key store.Key, change func(*State) error) error {
+	if err := errors.Join(ctx.Err(), key.Validate()); err != nil {
+		return err
+	}
+	if key.Kind.Shared() { // whether it is there or not, as Acquire answers
+		return ownerless(op, key)
+	}
 	return s.on(ctx, op, key, true, func(tx Tx, st *State, _ []byte) error {
 		if err := change(st); err != nil {
 			return err
