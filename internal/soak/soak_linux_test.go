@@ -142,6 +142,7 @@ func (g guests) keepBusy(t *testing.T, h *host.Host, d time.Duration) (loops int
 }
 
 func TestManySessionsAtOnceLeaveNothingBehind(t *testing.T) {
+	startPoller(t)
 	started := measure(t)
 	g := load(t)
 	dir := t.TempDir()
@@ -191,7 +192,7 @@ func TestManySessionsAtOnceLeaveNothingBehind(t *testing.T) {
 	closed := measure(t)
 	t.Logf("closed: %v, before: %v", closed, started)
 	if closed.Goroutines > started.Goroutines || closed.Descriptors > started.Descriptors {
-		t.Errorf("closed there are %v, at the start there were %v", closed, started)
+		t.Errorf("closed there are %v, at the start there were %v; open are %q", closed, started, descriptors(t))
 	}
 }
 

@@ -1,6 +1,7 @@
 package soak_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -45,4 +46,32 @@ func measure(t testing.TB) usage {
 
 func (u usage) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, %d mappings, %.1f MiB", u.Goroutines, u.Descriptors, u.Mappings, float64(u.RSS)/(1<<20))
+}
+
+// startPoller makes the Go runtime open its two descriptors for polling, which a
+// process keeps to its end.
+func startPoller(t testing.TB) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err == nil {
+		err = errors.Join(r.Close(), w.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// descriptors names what is open.
+func descriptors(t testing.TB) (names []string) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil { // not the one that listed them
+			names = append(names, name)
+		}
+	}
+	return names
 }
