@@ -5,7 +5,8 @@
 //
 //	<dir>/<kind>/<2 letters>/<SHA-256 of kind and id>/
 //	    id.json                    whose record this is
-//	    lock-1                     the commit lock: an OS lock, held for one change
+//	    lock-1                     the commit lock: an OS lock, held for one change; longer
+//	                               by a byte for each news that its holder must look for
 //	    journal-1.jsonl            all that happened, one frame after the other
 //	    index-1.jsonl              where every 64th commit begins; a hint
 //	    released-1.json            only while the record is released: where the journal ends
@@ -39,7 +40,11 @@
 //
 // # A commit
 //
-//	lock ▸ read 32 bytes at the end ▸ check ▸ one write ▸ one fdatasync ▸ nobody went past? ▸ unlock
+//	lock ▸ any news? ▸ read 32 bytes at the end ▸ check ▸ one write ▸ one fdatasync ▸ any news? ▸ unlock
+//
+// Those are seven system calls. News are that somebody goes past the lock, or posts a
+// signal: both make the lock file longer, and one look at it asks for both, and
+// whether it is the same file still.
 //
 // The write goes over newlines that were written and flushed before (256 KiB
 // ahead; 16 KiB for shared records), which costs about half of what appending
