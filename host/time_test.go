@@ -255,3 +255,44 @@ func TestAnOwnerLearnsFromItsLeaseThatItIsFenced(t *testing.T) {
 		}
 	})
 }
+
+// The provider is told to end and takes its time: what happens meanwhile finds the
+// machine at its end already.
+func TestWhatComesAfterTheFenceChangesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then func(s *host.Session, leave context.CancelFunc)
+	}{
+		{"a stop", func(s *host.Session, _ context.CancelFunc) { _ = s.Stop("late") }},
+		{"the caller leaves", func(_ *host.Session, leave context.CancelFunc) { leave() }},
+		{"the wall time", func(*host.Session, context.CancelFunc) { <-time.After(time.Hour) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, nil)
+				s := r.open("s")
+				other := newRig(t, r.store)
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				p := &script{answers: []any{func(ctx context.Context) (pluginapi.Message, error) {
+					if _, err := other.host.TakeOver(context.Background(), "s", "it hangs"); err != nil {
+						t.Error(err)
+					}
+					<-ctx.Done() // the lease tells of the take-over
+					c.then(s, leave)
+					synctest.Wait()
+					return pluginapi.Message{}, ctx.Err()
+				}}}
+				spec := r.spec(p, 2, 4)
+				spec.Timeout = 30 * time.Minute
+				_, err := s.Run(ctx, spec)
+				if !host.IsFenced(err) {
+					t.Errorf("got %v, want fenced", err)
+				}
+				if n := r.count(host.EventFenced); n != 1 {
+					t.Errorf("got %d fenced events, want 1", n)
+				}
+			})
+		})
+	}
+}
