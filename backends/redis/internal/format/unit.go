@@ -1,16 +1,15 @@
 package format
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"strconv"
 	"strings"
 
 	"github.com/loophost/loophost/host/store"
+	"github.com/loophost/loophost/internal/jsonobject"
 )
 
 // UnitKind says what a unit of the history records.
@@ -30,7 +29,7 @@ type Unit struct {
 	Kind    UnitKind    `json:"kind"`
 	Birth   store.Birth `json:"birth"`
 	ID      string      `json:"id,omitempty"`      // of the commit
-	Content string      `json:"content,omitempty"` // see Content
+	Content string      `json:"content,omitempty"` // store.ContentHash in hex (S-3)
 	Before  string      `json:"before,omitempty"`  // the chain that it extends: the link to the unit before (S-7)
 	Chain   string      `json:"chain,omitempty"`   // the chain with it
 	Entries uint64      `json:"entries,omitempty"` // appended to the log
@@ -47,44 +46,30 @@ type Unit struct {
 // Encode gives the unit as it is stored at a place, a revision or the number of a turn:
 // its checksum, a space, and JSON. That is written by hand: it is made for each commit.
 func (u Unit) Encode(place uint64) (text string, err error) {
-	b := make([]byte, sumBytes+1, 640)
-	b = append(b, `{"kind":"`...)
-	b = append(b, u.Kind...)
-	b = append(b, `","birth":"`...)
-	b = append(b, u.Birth.String()...)
-	b = append(b, '"')
-	for _, m := range [...]struct{ name, value string }{
-		{"id", u.ID},
-		{"content", u.Content},
-		{"before", u.Before},
-		{"chain", u.Chain},
-		{"log_sum", u.LogSum},
-		{"head_sum", u.HeadSum},
-		{"owner", u.Owner},
-		{"run", u.Run},
-		{"generation", u.Gen},
-	} {
-		if m.value == "" {
-			continue
-		}
-		b = append(append(append(b, `,"`...), m.name...), `":`...)
-		if b, err = appendText(b, m.value); err != nil {
-			return "", fmt.Errorf("unit: %s: %w", m.name, err)
-		}
-	}
-	if u.Entries > 0 {
-		b = strconv.AppendUint(append(b, `,"entries":`...), u.Entries, 10)
-	}
+	o := jsonobject.Open(make([]byte, sumBytes+1, 640))
+	o.Text("kind", string(u.Kind))
+	o.Text("birth", u.Birth.String())
+	o.TextIf("id", u.ID)
+	o.TextIf("content", u.Content)
+	o.TextIf("before", u.Before)
+	o.TextIf("chain", u.Chain)
+	o.NumberIf("entries", u.Entries)
+	o.TextIf("log_sum", u.LogSum)
+	o.TextIf("head_sum", u.HeadSum)
 	if u.Level > 0 {
-		b = append(append(append(b, `,"level":"`...), u.Level.String()...), '"')
+		o.Text("level", u.Level.String())
 	}
+	o.TextIf("owner", u.Owner)
+	o.TextIf("run", u.Run)
+	o.TextIf("generation", u.Gen)
 	if u.Force {
-		b = append(b, `,"force":true`...)
+		o.Bool("force", true)
 	}
-	if b, err = appendText(append(b, `,"time":`...), u.Time); err != nil {
-		return "", fmt.Errorf("unit: time: %w", err)
+	o.Text("time", u.Time)
+	b, err := o.Close()
+	if err != nil {
+		return "", fmt.Errorf("unit: %w", err)
 	}
-	b = append(b, '}')
 	copy(b, unitSum(place, b[sumBytes+1:]))
 	b[sumBytes] = ' '
 	return string(b), nil
@@ -92,17 +77,6 @@ func (u Unit) Encode(place uint64) (text string, err error) {
 
 // sumBytes is the length of a checksum's text.
 const sumBytes = 8
-
-// appendText appends s as a JSON string.
-func appendText(b []byte, s string) ([]byte, error) {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			text, err := json.Marshal(s)
-			return append(b, text...), err
-		}
-	}
-	return append(append(append(b, '"'), s...), '"'), nil
-}
 
 // ParseUnit reads what Encode wrote at a place.
 func ParseUnit(place uint64, stored string) (Unit, error) {
@@ -127,20 +101,6 @@ func ParseUnit(place uint64, stored string) (Unit, error) {
 		return Unit{}, fmt.Errorf("unit %d: the kind %q is unknown", place, u.Kind)
 	}
 	return u, nil
-}
-
-// Content identifies a commit's content as store.ContentHash does, for less work: own
-// is store.Chain(c.After.Chain, c), which the caller has already.
-func Content(c store.Commit, own string) string {
-	b := make([]byte, 0, 256)
-	b = strconv.AppendInt(b, int64(c.After.Birth), 10)
-	b = strconv.AppendUint(append(b, ' '), c.After.Revision, 10)
-	b = strconv.AppendUint(append(b, ' '), uint64(c.Require.Level), 10)
-	b = strconv.AppendInt(append(b, ' '), int64(c.Require.Replicas), 10)
-	b = append(append(b, ' '), c.After.Chain...)
-	b = append(append(b, ' '), own...)
-	h := sha256.Sum256(b)
-	return hex.EncodeToString(h[:])
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
