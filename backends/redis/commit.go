@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"encoding/hex"
 	"time"
 
 	"github.com/loophost/loophost/backends/redis/internal/format"
@@ -50,12 +51,8 @@ func (s *Store) commit(ctx context.Context, key store.Key, name string, f store.
 	how := mode(reached, c.Require)
 	after := before
 	after.Revision++
-	after.Chain = store.Chain(before.Chain, c)
-	own := after.Chain
-	if c.After.Chain == "" {
-		own = store.Chain("", c)
-	}
-	content := format.Content(c, own)
+	var content string
+	after.Chain, content = hashes(before.Chain, c)
 	u := format.Unit{
 		Kind: format.Commit, Birth: before.Birth, ID: c.ID, Content: content,
 		Before: before.Chain, Chain: after.Chain, Level: reached.Level, Owner: f.Owner, Run: f.Run,
@@ -103,6 +100,12 @@ func (s *Store) commit(ctx context.Context, key store.Key, name string, f store.
 		return ack, false, notDurable(op, key, c.Require, reached)
 	}
 	return ack, false, refused(op, key, r)
+}
+
+// hashes is the chain with c after before, and store.ContentHash in hex.
+func hashes(before string, c store.Commit) (chain, content string) {
+	chain, sum := store.Hashes(before, c)
+	return chain, hex.EncodeToString(sum[:])
 }
 
 // waitFor is how many replicas the call waits for.

@@ -23,8 +23,7 @@ func (s *Store) Create(ctx context.Context, key store.Key, c store.Commit) (stor
 		return store.Ack{}, err
 	}
 	name := s.name(key)
-	chain := store.Chain("", c)
-	content := format.Content(c, store.Chain(c.After.Chain, c))
+	chain, content := hashes("", c)
 	reached, err := s.reached(ctx, op, key, name, c.Require)
 	if err != nil {
 		return store.Ack{}, err

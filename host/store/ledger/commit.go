@@ -117,11 +117,12 @@ func durableEnough(op string, key store.Key, c store.Commit, reached store.Durab
 
 // apply makes c the newest revision; all was checked.
 func (s *State) apply(c store.Commit, reached store.Durability) Settled {
+	chain, content := store.Hashes(s.Mark.Chain, c)
 	s.Mark.Revision++
-	s.Mark.Chain = store.Chain(s.Mark.Chain, c)
+	s.Mark.Chain = chain
 	s.LogLength += uint64(len(c.Entries))
 	s.LastCommitID = c.ID
-	return Settled{Content: store.ContentHash(c), Ack: s.ack(reached)}
+	return Settled{Content: content, Ack: s.ack(reached)}
 }
 
 func (s *State) ack(reached store.Durability) store.Ack {

@@ -46,18 +46,18 @@ func (s *State) Acquire(key store.Key, claim store.Claim, now time.Time, generat
 	return s.Fence, nil
 }
 
-// Renew extends f's lease to ttl from now. Errors: ErrFenced, ErrUnsupported.
+// Renew extends f's lease to ttl from now. The kind is one with owners. Errors: ErrFenced.
 func (s *State) Renew(key store.Key, f store.Fence, now time.Time, ttl time.Duration) error {
-	if err := s.alone("renew", key, f); err != nil {
+	if err := s.Owned("renew", key, f); err != nil {
 		return err
 	}
 	s.Expires = now.Add(ttlOr(ttl))
 	return nil
 }
 
-// Release ends f's ownership. Errors: ErrFenced, ErrUnsupported.
+// Release ends f's ownership. The kind is one with owners. Errors: ErrFenced.
 func (s *State) Release(key store.Key, f store.Fence) error {
-	if err := s.alone("release", key, f); err != nil {
+	if err := s.Owned("release", key, f); err != nil {
 		return err
 	}
 	s.Fence, s.Released, s.Signals = store.Fence{}, true, nil
@@ -94,14 +94,7 @@ func (s *State) Signal(key store.Key, sig store.Signal) (changed bool, err error
 	return true, nil
 }
 
-// alone is owned for the methods that a shared record does not have.
-func (s *State) alone(op string, key store.Key, f store.Fence) error {
-	if key.Kind.Shared() {
-		return ownerless(op, key)
-	}
-	return s.Owned(op, key, f)
-}
-
+// ownerless is the error of a method that a shared record does not have.
 func ownerless(op string, key store.Key) error {
 	return &store.Error{Op: op, Key: key, Kind: store.ErrUnsupported, Detail: "records of a shared kind have no owner"}
 }

@@ -142,28 +142,6 @@ func TestNumbersHaveOneText(t *testing.T) {
 	}
 }
 
-func TestContentTellsCommitsApart(t *testing.T) {
-	base := store.Commit{ID: "i", After: store.Mark{Birth: 1, Revision: 2, Chain: "c"}, Head: []byte("h"), Entries: [][]byte{[]byte("e")}}
-	of := func(c store.Commit) string { return Content(c, store.Chain(c.After.Chain, c)) }
-	for name, change := range map[string]func(*store.Commit){
-		"birth": func(c *store.Commit) { c.After.Birth = 12 }, "revision": func(c *store.Commit) { c.After.Revision = 3 },
-		"chain": func(c *store.Commit) { c.After.Chain = "d" }, "head": func(c *store.Commit) { c.Head = nil },
-		"entries": func(c *store.Commit) { c.Entries = nil }, "level": func(c *store.Commit) { c.Require.Level = store.LevelPower },
-		"replicas": func(c *store.Commit) { c.Require.Replicas = 1 },
-	} {
-		c := base
-		change(&c)
-		if of(c) == of(base) {
-			t.Errorf("another %s makes no other content", name)
-		}
-	}
-	again := base
-	again.Entries = [][]byte{[]byte("e")}
-	if of(again) != of(base) {
-		t.Error("the same commit has two contents")
-	}
-}
-
 func FuzzParseUnit(f *testing.F) {
 	text, err := whole().Encode(7)
 	if err != nil {
