@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if runHelper() {
+	if runHelper() || serveOwner() {
 		return
 	}
 	goleak.VerifyTestMain(m)

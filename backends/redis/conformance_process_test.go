@@ -3,14 +3,11 @@
 package redis
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
-	"testing"
 
 	"github.com/loophost/loophost/conformance"
 )
@@ -27,48 +24,24 @@ func (h harness) SpawnOwner(context.Context) (conformance.OwnerProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(exe, "-test.run=^TestOwnerInAProcessOfItsOwn$")
+	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), ownerURL+"="+h.url)
 	return conformance.StartOwner(cmd)
 }
 
-// TestOwnerInAProcessOfItsOwn is the owner when the suite runs it, and otherwise
-// checks that one can be run: it halts where its provider is called.
-func TestOwnerInAProcessOfItsOwn(t *testing.T) {
-	if url := os.Getenv(ownerURL); url != "" {
-		serveOwner(t, url)
-		return
+// serveOwner serves as an owner where this is such a process.
+func serveOwner() bool {
+	url := os.Getenv(ownerURL)
+	if url == "" {
+		return false
 	}
-	p, err := harness{url: startServer(t).url()}.SpawnOwner(t.Context())
+	s, err := Open(context.Background(), Config{URL: url})
+	if err == nil {
+		err = errors.Join(conformance.ServeStartedOwner(context.Background(), s), s.Close())
+	}
 	if err != nil {
-		t.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	if _, err := fmt.Fprintln(p, `{"session":"a session"}`); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(p)
-	for _, want := range []string{"calls", "boundary"} {
-		if got, err := lines.ReadString('\n'); err != nil || got != want+"\n" {
-			t.Fatalf("got %q, %v; want %q", got, err, want)
-		}
-		if _, err := fmt.Fprintln(p, "go"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := lines.ReadString('\n'); err != nil || !strings.Contains(got, `"complete":1`) {
-		t.Errorf("got %q, %v; want an end with one Complete event", got, err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-func serveOwner(t *testing.T, url string) {
-	s, err := Open(t.Context(), Config{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(conformance.ServeStartedOwner(t.Context(), s), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	return true
 }

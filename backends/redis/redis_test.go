@@ -12,6 +12,9 @@ import (
 
 func TestMain(m *testing.M) {
 	SilenceClient()
+	if serveOwner() {
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -54,7 +54,7 @@ why.`,
 		if err != nil {
 			return err
 		}
-		harness, done, err := newHarness(env, args[0])
+		harness, done, err := newHarness(args[0])
 		if err != nil {
 			return err
 		}

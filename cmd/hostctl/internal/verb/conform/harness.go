@@ -2,13 +2,11 @@ package conform
 
 import (
 	"context"
-	"io"
 	"maps"
 	"runtime"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/backend"
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
-	"github.com/loophost/loophost/cmd/hostctl/internal/verb"
 	"github.com/loophost/loophost/conformance"
 	"github.com/loophost/loophost/host/store"
 )
@@ -28,19 +26,18 @@ func (h harness) Environment(context.Context) (conformance.Environment, error) {
 // spawner can run owners in processes of their own as well.
 type spawner struct {
 	harness
-	url  string
-	errs io.Writer // for what an owner's process has to say to people
+	url string
 }
 
 var _ conformance.Spawner = spawner{}
 
 // SpawnOwner starts one more process of this program.
 func (h spawner) SpawnOwner(context.Context) (conformance.OwnerProcess, error) {
-	return spawn(h.url, h.errs)
+	return spawn(h.url)
 }
 
 // newHarness makes an empty place at the store's URL. done removes it.
-func newHarness(env *verb.Env, url string) (h conformance.Harness, done func(), err error) {
+func newHarness(url string) (h conformance.Harness, done func(), err error) {
 	b, err := backend.Find(url)
 	if err != nil {
 		return nil, nil, err
@@ -59,9 +56,9 @@ func newHarness(env *verb.Env, url string) (h conformance.Harness, done func(), 
 		shared.open = func(context.Context) (store.Store, error) { return place.Open() }
 		return shared, place.Done, nil
 	}
+	// Without a logger: what a store would warn of is what the suite does to it.
 	shared.open = func(ctx context.Context) (store.Store, error) {
-		s, err := backend.Open(ctx, place.URL, backend.Env{StateDir: env.StateDir(), Logger: env.Logger()})
-		return s, err
+		return backend.Open(ctx, place.URL, backend.Env{})
 	}
-	return spawner{harness: shared, url: place.URL, errs: env.Err}, place.Done, nil
+	return spawner{harness: shared, url: place.URL}, place.Done, nil
 }
