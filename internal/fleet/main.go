@@ -24,6 +24,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/loophost/loophost/internal/redisserver"
 )
 
 func main() {
@@ -72,12 +74,12 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	case "":
 		f.store = "fs:" + filepath.Join(f.dir, "store")
 	case "redis":
-		server, err := startRedis(ctx, f.dir)
-		if err != nil {
-			return err
+		server, startErr := redisserver.Start(ctx)
+		if startErr != nil {
+			return startErr
 		}
-		defer server.stop()
-		f.store = server.url()
+		defer func() { err = errors.Join(err, server.Stop()) }()
+		f.store = "unix://" + server.Socket
 	}
 	fmt.Printf("store %s, %d processes for %v, seed %d\n", f.store, f.processes, f.duration, f.seed)
 	f.sessions = map[string]*session{}
