@@ -114,11 +114,10 @@ func (l Library) read(req Request) ([]*use, error) {
 
 // placeOf tells modules apart: two arguments of one place are one module.
 func placeOf(ref settings.PluginRef) string {
-	switch {
-	case !ref.Bundled():
-		return ref.Path
+	if ref.Bundled() {
+		return "\x00" + name(ref.Arg)
 	}
-	return "\x00" + name(ref.Arg)
+	return ref.Path
 }
 
 // readSource is what became of reading one module.
