@@ -114,7 +114,7 @@ func reportPing(b *testing.B, c *goredis.Client) {
 
 // reportServer tells how long the server itself worked on a commit and on its floor.
 func reportServer(b *testing.B, s *server) {
-	stats := parseInfo(fmt.Sprint(s.do("info", "commandstats")))
+	stats := must[map[string]string](b)(s.info("commandstats"))
 	for _, name := range []string{"evalsha", "rpush"} {
 		for _, field := range strings.Split(stats["cmdstat_"+name], ",") {
 			if v, ok := strings.CutPrefix(field, "usec_per_call="); ok {

@@ -33,7 +33,10 @@ func startCluster(t testing.TB, n int, args ...string) []*server {
 	}
 	for _, node := range nodes {
 		eventually(t, "a whole Cluster", 30*time.Second, func() error {
-			info := parseInfo(fmt.Sprint(node.do("cluster", "info")))
+			info, err := node.info("cluster")
+			if err != nil {
+				return err
+			}
 			if info["cluster_state"] != "ok" || info["cluster_known_nodes"] != strconv.Itoa(n) {
 				return fmt.Errorf("state %s, %s nodes", info["cluster_state"], info["cluster_known_nodes"])
 			}
@@ -169,22 +172,19 @@ func TestAClusterWithoutANodeIsUnavailable(t *testing.T) {
 func TestTheHeirOfAClusterNodeIsFound(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t, 3, always...)
-	s := openStore(t, clusterURL(nodes, "timeout=500ms"))
+	s := openPatient(t, clusterURL(nodes, "timeout=500ms"))
 	slot := nodes[0].do("cluster", "keyslot", format.Record("loophost", key)).(int64)
 	old := nodes[int(slot)*3/slots]
 	heir := startServer(t, append([]string{
 		"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0",
 	}, always...)...)
 	heir.do("cluster", "meet", "127.0.0.1", old.port)
+	id := old.do("cluster", "myid")
 	eventually(t, "an heir that knows the Cluster", 30*time.Second, func() error {
-		return heir.client().Do(t.Context(), "cluster", "replicate", old.do("cluster", "myid")).Err()
+		_, err := heir.ask("cluster", "replicate", id)
+		return err
 	})
-	eventually(t, "a replica", 30*time.Second, func() error {
-		if info := parseInfo(fmt.Sprint(heir.do("info", "replication"))); info["master_link_status"] != "up" {
-			return errors.New("its link is " + info["master_link_status"])
-		}
-		return nil
-	})
+	old.feeds(heir)
 	f, mark := owner(t, s, key)
 	c := commit(mark, "head", "entry")
 	c.Require.Replicas = 1

@@ -112,7 +112,7 @@ func TestAServerThatLostDataIsFoundOut(t *testing.T) {
 	f, mark := owner(t, s, key)
 	server.do("bgsave")
 	eventually(t, "the snapshot", 10*time.Second, func() error {
-		if info := parseInfo(server.do("info", "persistence").(string)); info["rdb_bgsave_in_progress"] != "0" {
+		if info := must[map[string]string](t)(server.info("persistence")); info["rdb_bgsave_in_progress"] != "0" {
 			return errors.New("it is being written")
 		}
 		return nil

@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
@@ -23,6 +24,12 @@ var key = store.SessionKey("a session")
 func openStore(t testing.TB, url string) *Store {
 	t.Helper()
 	return openWith(t, Config{URL: url})
+}
+
+// openPatient waits long for replicas: a busy machine may need it to.
+func openPatient(t testing.TB, url string) *Store {
+	t.Helper()
+	return openWith(t, Config{URL: url, ReplicaWait: time.Minute})
 }
 
 func openWith(t testing.TB, c Config) *Store {

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -261,13 +260,11 @@ func TestReplicasAreWaitedForWhenRequired(t *testing.T) {
 	t.Parallel()
 	master := startServer(t, always...)
 	replica := startServer(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, always...)...)
-	st := openWith(t, Config{URL: master.url(), ReplicaWait: 300 * time.Millisecond})
-	eventually(t, "a replica", 20*time.Second, func() error {
-		if d := must[store.Description](t)(st.Describe(t.Context())); d.Durability.Replicas != 1 {
-			return errors.New("it is not online: " + d.Durability.String())
-		}
-		return nil
-	})
+	master.feeds(replica)
+	st := openPatient(t, master.url())
+	if d := must[store.Description](t)(st.Describe(t.Context())); d.Durability.Replicas != 1 {
+		t.Errorf("got %s, want one replica", d.Durability)
+	}
 	f, mark := owner(t, st, key)
 	c := commit(mark, "head", "entry")
 	c.Require = store.Durability{Level: store.LevelPower, Replicas: 1}
@@ -281,6 +278,7 @@ func TestReplicasAreWaitedForWhenRequired(t *testing.T) {
 	}
 	thaw := replica.freeze()
 	defer thaw()
+	st = openWith(t, Config{URL: master.url(), ReplicaWait: 300 * time.Millisecond})
 	next := commit(ack.Mark, "head", "entry")
 	next.Require = c.Require
 	_, err := st.Commit(t.Context(), key, f, next)

@@ -15,7 +15,7 @@ import (
 func (s *server) calls() map[string]int {
 	s.t.Helper()
 	n := map[string]int{}
-	for name, value := range parseInfo(fmt.Sprint(s.do("info", "commandstats"))) {
+	for name, value := range must[map[string]string](s.t)(s.info("commandstats")) {
 		var calls int
 		if _, err := fmt.Sscanf(value, "calls=%d,", &calls); err == nil {
 			n[strings.TrimPrefix(name, "cmdstat_")] = calls

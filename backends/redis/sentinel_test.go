@@ -24,12 +24,7 @@ func startFailover(t testing.TB, args ...string) *failover {
 	t.Helper()
 	f := &failover{master: startServer(t, args...)}
 	f.replica = startServer(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(f.master.port), "--repl-diskless-sync-delay", "0"}, args...)...)
-	eventually(t, "a replica", 30*time.Second, func() error {
-		if info := parseInfo(fmt.Sprint(f.replica.do("info", "replication"))); info["master_link_status"] != "up" {
-			return errors.New("its link is " + info["master_link_status"])
-		}
-		return nil
-	})
+	f.master.feeds(f.replica)
 	for range 3 {
 		s := &server{t: t, binary: binaryOf(t, "redis-sentinel"), dir: t.TempDir(), port: freePort(t)}
 		conf := filepath.Join(s.dir, "sentinel.conf")
@@ -44,11 +39,11 @@ func startFailover(t testing.TB, args ...string) *failover {
 	}
 	for _, s := range f.sentinels {
 		eventually(t, "Sentinels that know each other", 30*time.Second, func() error {
-			var text []string
-			for _, v := range s.do("sentinel", "master", "main").([]any) {
-				text = append(text, fmt.Sprint(v))
+			said, err := s.ask("sentinel", "master", "main")
+			if err != nil {
+				return err
 			}
-			if all := strings.Join(text, " "); !strings.Contains(all, "num-other-sentinels 2") || !strings.Contains(all, "num-slaves 1") {
+			if all := fmt.Sprint(said); !strings.Contains(all, "num-other-sentinels 2") || !strings.Contains(all, "num-slaves 1") {
 				return errors.New("not yet")
 			}
 			return nil
@@ -69,17 +64,18 @@ func (f *failover) url(options ...string) string {
 func (f *failover) promoted(t testing.TB) {
 	t.Helper()
 	eventually(t, "the failover", 60*time.Second, func() error {
-		if info := parseInfo(fmt.Sprint(f.replica.do("info", "replication"))); info["role"] != "master" {
-			return errors.New("the replica is a " + info["role"])
+		info, err := f.replica.info("replication")
+		if err == nil && info["role"] != "master" {
+			err = errors.New("the replica is a " + info["role"])
 		}
-		return nil
+		return err
 	})
 }
 
 func TestAFailoverThatLosesNothingIsFollowed(t *testing.T) {
 	t.Parallel()
 	f := startFailover(t, always...)
-	s := openStore(t, f.url("timeout=1s"))
+	s := openPatient(t, f.url("timeout=1s"))
 	fence, mark := owner(t, s, key)
 	for range 10 {
 		c := commit(mark, "head", "entry")
@@ -109,7 +105,7 @@ func TestAFailoverThatLosesNothingIsFollowed(t *testing.T) {
 func TestWhatAFailoverLosesIsFoundOut(t *testing.T) {
 	t.Parallel()
 	f := startFailover(t, always...)
-	s := openStore(t, f.url("timeout=1s"))
+	s := openPatient(t, f.url("timeout=1s"))
 	fence, mark := owner(t, s, key)
 	first := commit(mark, "head", "entry")
 	first.Require = store.Durability{Level: store.LevelPower, Replicas: 1}

@@ -163,6 +163,24 @@ func (s *server) freeze() (thaw func()) {
 	}
 }
 
+// feeds waits until the server counts the replica among those that confirm what they
+// have: the replica calls its link up before that.
+func (s *server) feeds(replica *server) {
+	s.t.Helper()
+	eventually(s.t, "a replica that confirms", 60*time.Second, func() error {
+		info, err := s.info("replication")
+		if err != nil {
+			return err
+		}
+		for _, r := range info {
+			if strings.Contains(r, "port="+strconv.Itoa(replica.port)+",state=online,offset="+info["master_repl_offset"]) {
+				return nil
+			}
+		}
+		return fmt.Errorf("the master says %v", info)
+	})
+}
+
 // client is a plain client of the server.
 func (s *server) client() *goredis.Client {
 	c := goredis.NewClient(&goredis.Options{Addr: s.addr(), DisableIdentity: true, Protocol: 2, MaxRetries: -1})
@@ -173,13 +191,32 @@ func (s *server) client() *goredis.Client {
 // do sends one command that must succeed.
 func (s *server) do(args ...any) any {
 	s.t.Helper()
-	c := s.client()
-	v, err := c.Do(context.Background(), args...).Result()
+	v, err := s.ask(args...)
 	if err != nil {
 		s.t.Fatalf("%v: %v", args, err)
 	}
-	_ = c.Close()
 	return v
+}
+
+// ask sends one command. A server that becomes a master, or is told of another one,
+// cuts its connections: whoever waits for that asks again.
+func (s *server) ask(args ...any) (any, error) {
+	c := s.client()
+	defer func() { _ = c.Close() }()
+	return c.Do(context.Background(), args...).Result()
+}
+
+// info asks for a section of what a server, or "cluster" for its Cluster, says of itself.
+func (s *server) info(section string) (map[string]string, error) {
+	args := []any{"info", section}
+	if section == "cluster" {
+		args = []any{"cluster", "info"}
+	}
+	text, err := s.ask(args...)
+	if err != nil {
+		return nil, err
+	}
+	return parseInfo(fmt.Sprint(text)), nil
 }
 
 // transcript keeps what a process says, line by line.
