@@ -6,6 +6,9 @@ package ticket
 // role, and those in Expired. The others keep running under the new epoch (T-2).
 type TakeOver struct {
 	Expired []string `json:"expired"` // live assignments whose worker's lease has run out
+	// IfEpoch, if not nil, is the epoch that it follows; at any other it is a
+	// RevisionConflict. So a host that was late can't displace a later one.
+	IfEpoch *uint64 `json:"if_epoch,omitzero"`
 }
 
 // Type implements Request.
@@ -18,6 +21,9 @@ func (r TakeOver) decide(d *draft) error {
 	was := d.state.authority
 	if was.Coordinator == d.by.id {
 		return nil
+	}
+	if r.IfEpoch != nil && *r.IfEpoch != was.Epoch {
+		return d.refuse(RevisionConflict, "", "the authority is at epoch %d, not %d", was.Epoch, *r.IfEpoch)
 	}
 	expired := map[string]bool{}
 	for _, id := range r.Expired {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/loophost/loophost/host/ticket/internal/canon"
@@ -55,17 +56,28 @@ func (s *State) Canonical() ([]byte, error) {
 	return canon.Marshal(p)
 }
 
-// Parts writes the scope as documents of about 256 items each, so that neither
-// writing nor reading one needs all of it at once. Builder reads them.
+// Bounds of one part; the item that reaches a bound is still in it.
+const (
+	partItems = 256
+	partBytes = 1 << 20
+)
+
+// Parts writes the scope as documents of at most 256 items and 1 MiB (or the one
+// item above it) each, so that neither writing nor reading one needs all of it at
+// once. Builder reads them.
 func (s *State) Parts() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		p, n := s.part(), 0
+		p, n, size := s.part(), 0, 0
 		flush := func() bool {
 			data, err := canon.Marshal(p)
-			p, n = s.part(), 0
+			p, n, size = s.part(), 0, 0
 			return yield(data, err) && err == nil
 		}
-		full := func() bool { n++; return n >= 256 }
+		full := func(bytes int) bool {
+			n++
+			size += bytes
+			return n >= partItems || size >= partBytes
+		}
 		// Tickets come first: an assignment belongs to one.
 		ok := each(s.tickets, func(k string, v *Ticket) { p.Tickets[k] = v }, full, flush) &&
 			each(s.assignments, func(k string, v *Assignment) { p.Assignments[k] = v }, full, flush) &&
@@ -78,13 +90,26 @@ func (s *State) Parts() iter.Seq2[[]byte, error] {
 	}
 }
 
-func each[V any](m pmap.Map[V], add func(string, V), full, flush func() bool) bool {
+func each[V any](m pmap.Map[V], add func(string, V), full func(bytes int) bool, flush func() bool) bool {
 	for k, v := range m.All() {
-		if add(k, v); full() && !flush() {
+		if add(k, v); full(weight(v)) && !flush() {
 			return false
 		}
 	}
 	return true
+}
+
+// weight is about how many bytes an item adds to a part. One that can't be written
+// weighs nothing: its part says so.
+func weight(v any) int {
+	if receipt, ok := v.([]byte); ok {
+		return len(receipt)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return 0
+	}
+	return len(data)
 }
 
 // Builder puts a state together from its parts.
