@@ -113,8 +113,13 @@ func TestARunDoesNotCompleteOverAFailoverThatLosesItsCommits(t *testing.T) {
 		t.Errorf("got %+v, want no Complete and a regression", first)
 	}
 	// Whoever comes next finds the loop that was lost, and does not complete it either.
-	eventually(t, "Sentinels that agree on the new master", 30*time.Second, func() error { return open(t, f.url("timeout=1s")) })
-	again := openStore(t, f.url("timeout=1s"))
+	// A Sentinel that is behind names the old master: whoever comes then tries again.
+	var again *Store
+	eventually(t, "a Sentinel that names the new master", 30*time.Second, func() (err error) {
+		again, err = Open(t.Context(), Config{URL: f.url("timeout=1s")})
+		return err
+	})
+	t.Cleanup(func() { wantKind(t, "close", again.Close(), nil) })
 	eventually(t, "the next owner", 60*time.Second, func() error {
 		rec, err := again.Load(t.Context(), store.SessionKey("run"))
 		if err == nil && rec.Holder != nil {
