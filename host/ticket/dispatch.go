@@ -46,7 +46,11 @@ func (d *DispatchSpec) Hash() (string, error) {
 // DispatchKey names an attempt everywhere: <scope_id>/<assignment id>/<generation>.
 // Neither of the last two holds a slash, so different attempts have different keys.
 func (d *DispatchSpec) DispatchKey() string {
-	return d.Binding.ScopeID + "/" + d.Assignment + "/" + strconv.FormatUint(d.Generation, 10)
+	return dispatchKey(d.Binding.ScopeID, d.Assignment, d.Generation)
+}
+
+func dispatchKey(scope, assignment string, generation uint64) string {
+	return scope + "/" + assignment + "/" + strconv.FormatUint(generation, 10)
 }
 
 // AssignmentID is the id of a ticket's attempt: <ticket>@<generation>.
