@@ -53,6 +53,7 @@ var layers = []struct {
 }{
 	{"pluginapi", []string{"pluginapi"}},
 	{"host/loop", nil},
+	{"host/ticket/scope", []string{"host/ticket", "host/store"}},
 	{"host/ticket", nil},
 	{"host/store", nil},
 	{"host/plugin", []string{"host/plugin", "pluginapi"}},
