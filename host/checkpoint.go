@@ -19,9 +19,14 @@ func (s *Session) Checkpoint(ctx context.Context) error {
 	if s.closed {
 		return ErrClosed
 	}
-	_, err := s.commitHead(ctx, "checkpoint")
+	return s.checkpoint(ctx, "checkpoint")
+}
+
+// checkpoint commits what is in memory, outside of a run.
+func (s *Session) checkpoint(ctx context.Context, name string) error {
+	_, err := s.commitHead(ctx, name)
 	if err != nil && !IsFenced(err) {
-		return &CheckpointError{Session: s.ID(), Checkpoint: "checkpoint", Unknown: !errors.Is(err, store.ErrNotDurable), Err: err}
+		return &CheckpointError{Session: s.ID(), Checkpoint: name, Unknown: !errors.Is(err, store.ErrNotDurable), Err: err}
 	}
 	return err
 }

@@ -126,6 +126,9 @@ func appendHead(b []byte, h *Head) ([]byte, error) {
 	if h.Forked != nil {
 		o.Other("forked", h.Forked)
 	}
+	if h.Child != nil {
+		o.Other("child", h.Child)
+	}
 	return o.Close()
 }
 

@@ -60,6 +60,13 @@ func FuzzDecodeHead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(fresh)
+	child := host.NewHead(time.Unix(1_900_000_000, 0))
+	child.Child = newChild()
+	ofChild, err := child.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(ofChild)
 	f.Add([]byte(`{"schema":2}`))
 	f.Add([]byte(`{"schema":1,"created":"2026-01-02T03:04:05Z","loop":{},"runtime":{"status":"idle","execution_id":""},"run":null}`))
 	f.Add([]byte(`null`))

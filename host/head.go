@@ -32,6 +32,8 @@ type Head struct {
 	Once []OnceRecord `json:"once,omitempty"`
 	// Forked says where the session's messages come from, if it is a fork.
 	Forked *ForkInfo `json:"forked,omitempty"`
+	// Child describes a session that does an assignment of a ticket; nil: it does none.
+	Child *Child `json:"child,omitempty"`
 }
 
 // RunInfo describes a loop beside its state.
@@ -70,6 +72,7 @@ func DecodeHead(data []byte) (Head, error) {
 		Run     *RunInfo        `json:"run"`
 		Once    []OnceRecord    `json:"once,omitempty"`
 		Forked  *ForkInfo       `json:"forked,omitempty"`
+		Child   *Child          `json:"child,omitempty"`
 	}
 	if err := strictjson.Unmarshal(data, &raw); err != nil {
 		return Head{}, fmt.Errorf("%w: session head: %w", loop.ErrState, err)
@@ -84,7 +87,12 @@ func DecodeHead(data []byte) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	return Head{Schema: raw.Schema, Created: raw.Created, Loop: state, Runtime: raw.Runtime, Run: raw.Run, Once: raw.Once, Forked: raw.Forked}, nil
+	if raw.Child != nil {
+		if err := raw.Child.Validate(); err != nil {
+			return Head{}, err
+		}
+	}
+	return Head{Schema: raw.Schema, Created: raw.Created, Loop: state, Runtime: raw.Runtime, Run: raw.Run, Once: raw.Once, Forked: raw.Forked, Child: raw.Child}, nil
 }
 
 // Encode writes the head; it refuses an invalid loop state.
@@ -97,6 +105,11 @@ func (h Head) Encode() ([]byte, error) {
 	}
 	if err := h.Runtime.Validate(); err != nil {
 		return nil, err
+	}
+	if h.Child != nil {
+		if err := h.Child.Validate(); err != nil {
+			return nil, err
+		}
 	}
 	return appendHead(make([]byte, 0, 1<<10), &h)
 }

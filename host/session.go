@@ -19,6 +19,8 @@ type OpenRequest struct {
 	MustExist bool
 	// Force takes the session over from a live owner: an operator's explicit word.
 	Force bool
+	// Child describes the session where it is created here; one that exists keeps its own.
+	Child *Child
 }
 
 // Session is one execution's ownership of a session: opened, it holds the fence
@@ -64,7 +66,7 @@ func (h *Host) Open(ctx context.Context, req OpenRequest) (*Session, error) {
 	acquired := time.Now()
 	fence, rec, err := h.cfg.Store.Acquire(ctx, key, claim)
 	if errors.Is(err, store.ErrNotFound) && !req.MustExist {
-		if err := h.create(ctx, key); err != nil {
+		if err := h.create(ctx, key, req.Child); err != nil {
 			return nil, err
 		}
 		acquired = time.Now()
@@ -81,8 +83,10 @@ func (h *Host) Open(ctx context.Context, req OpenRequest) (*Session, error) {
 	return s, nil
 }
 
-func (h *Host) create(ctx context.Context, key store.Key) error {
-	head, err := NewHead(h.now()).Encode()
+func (h *Host) create(ctx context.Context, key store.Key, child *Child) error {
+	first := NewHead(h.now())
+	first.Child = child.clone()
+	head, err := first.Encode()
 	if err != nil {
 		return err
 	}
@@ -182,6 +186,7 @@ func (s *Session) Snapshot() Snapshot {
 		run := *head.Run
 		head.Run = &run
 	}
+	head.Child = head.Child.clone()
 	return Snapshot{Head: head, Mark: s.mark}
 }
 

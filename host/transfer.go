@@ -81,8 +81,15 @@ func (h *Host) Import(ctx context.Context, r io.Reader, id string) (string, erro
 	if id == "" {
 		id = header.ID
 	}
-	if _, err := DecodeHead(header.Head); err != nil {
+	head, err := DecodeHead(header.Head)
+	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrExport, err)
+	}
+	if head.Child != nil {
+		head.Child = nil // it was dispatched to the exported session, not to this one
+		if header.Head, err = head.Encode(); err != nil {
+			return "", err
+		}
 	}
 	return id, h.createWith(ctx, store.SessionKey(id), header.Head, entries)
 }
