@@ -1,6 +1,9 @@
 package ticket
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Apply is the state after a stored entry, the next one in order. An entry that
 // does not fit is an error: the log is not the one of this state.
@@ -11,6 +14,9 @@ func (s *State) Apply(e *Entry) (*State, error) {
 	r, err := decodeReceipt(e.Receipt)
 	if err != nil {
 		return nil, &Error{Op: "apply", Kind: AuthorityUnavailable, Detail: fmt.Sprintf("the receipt of entry %d can't be read", e.Seq), Err: err}
+	}
+	if _, known := s.receipts.Get(r.OperationID); known || r.CommittedSeq != e.Seq {
+		return nil, &Error{Op: "apply", Kind: AuthorityUnavailable, Detail: fmt.Sprintf("the receipt of entry %d is another's", e.Seq)}
 	}
 	n := *s
 	for i := range e.Events {
@@ -28,11 +34,10 @@ func (s *State) Apply(e *Entry) (*State, error) {
 func (s *State) put(ev *Event) error {
 	if ev.Authority != nil {
 		s.authority = *ev.Authority
-		for id := range s.live.All() {
-			a, _ := s.assignments.Get(id)
+		for a := range s.Live() {
 			a = a.clone()
 			a.AuthorityEpoch = ev.Authority.Epoch
-			s.assignments = s.assignments.Put(id, a)
+			s.assignments = s.assignments.Put(a.ID, a)
 		}
 	}
 	if t := ev.Ticket; t != nil {
@@ -44,11 +49,17 @@ func (s *State) put(ev *Event) error {
 			t = t.clone()
 			t.Contract = old.Contract
 		}
+		if why := t.whole(); why != "" {
+			return errors.New(why)
+		}
 		s.putTicket(t)
 	}
 	if a := ev.Assignment; a != nil {
 		if _, ok := s.tickets.Get(a.Ticket); !ok {
 			return fmt.Errorf("assignment %q is of no ticket", a.ID)
+		}
+		if why := a.whole(); why != "" {
+			return errors.New(why)
 		}
 		s.putAssignment(a)
 	}
@@ -75,9 +86,9 @@ func (s *State) putTicket(t *Ticket) {
 
 func (s *State) putAssignment(a *Assignment) {
 	s.assignments = s.assignments.Put(a.ID, a)
-	if a.State.live() {
-		s.live = s.live.Put(a.ID, struct{}{})
+	if a.State.live() || a.State == OutcomeUnknown {
+		s.open = s.open.Put(a.ID, struct{}{})
 	} else {
-		s.live = s.live.Delete(a.ID)
+		s.open = s.open.Delete(a.ID)
 	}
 }

@@ -17,7 +17,7 @@ type Decision struct {
 	// and there is nothing to publish.
 	Replayed bool
 	Next     *State // the state with the command; the same one where Replayed
-	Entry    Entry  // what to store, without Prev; zero where Replayed
+	Entry    Entry  // what to store, without Prev, not to be changed; zero where Replayed
 }
 
 // Decide carries out a command on s, or refuses it with an *Error. s never
@@ -51,7 +51,7 @@ func (s *State) Decide(c Command) (Decision, error) {
 		return Decision{}, err
 	}
 	next.seq++
-	r := Receipt{OperationID: c.OperationID, Principal: c.Principal.String(), RequestHash: canon.Hash(request), CanonicalRequest: request, CommittedSeq: next.seq, IDs: d.ids}
+	r := Receipt{OperationID: c.OperationID, Principal: c.principal(), RequestHash: canon.Hash(request), CanonicalRequest: request, CommittedSeq: next.seq, IDs: d.ids}
 	if r.IDs == nil {
 		r.IDs = []string{}
 	}
@@ -68,12 +68,22 @@ func (s *State) replay(op string, c Command, request, stored []byte) (Decision, 
 	switch {
 	case err != nil:
 		return Decision{}, &Error{Op: op, Key: c.OperationID, Kind: AuthorityUnavailable, Detail: "the stored receipt can't be read", Err: err}
-	case r.Principal != c.Principal.String():
+	case r.Principal != c.principal():
 		return Decision{}, &Error{Op: op, Key: c.OperationID, Kind: ScopeDenied, Detail: "the operation is another principal's"}
 	case !slices.Equal(r.CanonicalRequest, jsontext.Value(request)):
 		return Decision{}, &Error{Op: op, Key: c.OperationID, Kind: IdempotencyConflict, Detail: "the operation id was used for another request; choose another id"}
 	}
 	return Decision{Receipt: r, Replayed: true, Next: s}, nil
+}
+
+// principal is what the receipt holds of who gave c. What a runtime reports is a
+// fact about a run, and stays the same command when the host is started anew, under
+// another id (M-4). A TakeOver is about the id itself.
+func (c Command) principal() string {
+	if c.Principal.role == RoleRuntime && c.Request.Type() != (TakeOver{}).Type() {
+		return string(RoleRuntime)
+	}
+	return c.Principal.String()
 }
 
 // draft is a state in the making: events happen to it as they are decided.

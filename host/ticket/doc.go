@@ -11,11 +11,13 @@
 //
 // # Three facts that are never taken for one another
 //
-//	stopped    the task was joined, or the process group reaped:  Stop
-//	submitted  the result was read from canonical storage:        Submit
+//	stopped    the task was joined, or the process group reaped:  JudgeStop, Stop
+//	submitted  the result was read from canonical storage:        JudgeResult, Submit
 //	accepted   somebody with the authority said yes:              Accept
 //
 // A display status, a lease, a pid file or a UUID in metadata proves none of them.
+// What storage holds of a child is judged here too, so that no caller weighs a proof
+// by itself: Child in; the stop to publish, then the result to publish, or an *Error.
 //
 // # Guarantees
 //

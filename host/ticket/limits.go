@@ -4,6 +4,7 @@ package ticket
 const (
 	MaxIDBytes         = 256     // of scope, session, run and operation ids
 	MaxTicketIDBytes   = 128     // of a ticket id
+	MaxKeyBytes        = 204     // of a dispatch key: every report's id has then room for a run id that is a UUID
 	MaxContractBytes   = 65_536  // of a contract's canonical JSON
 	MaxDispatchBytes   = 262_144 // of a dispatch spec's canonical JSON
 	MaxChildValueBytes = 4_096   // of a ticket document in a child's metadata
@@ -17,3 +18,7 @@ const (
 	MaxTextBytes       = 4_096   // of a reason, an effect or a piece of evidence
 	MaxAttempts        = 100     // of a contract's retry
 )
+
+// maxNameBytes is for a scope's and a ticket's id together, so that 9,999 attempts
+// have a key.
+const maxNameBytes = MaxKeyBytes - len("/@9999/9999")

@@ -46,8 +46,12 @@ func decodeReceipt(data []byte) (Receipt, error) {
 	return r, err
 }
 
-// canonicalRequest is a request's canonical JSON with its type.
+// canonicalRequest is a request's canonical JSON with its type. What a request lists
+// as a set has one order there, so that equal wishes have equal bytes.
 func canonicalRequest(r Request) ([]byte, error) {
+	if n, ok := r.(interface{ normal() Request }); ok {
+		r = n.normal()
+	}
 	data, err := canon.Marshal(struct {
 		Type    string  `json:"type"`
 		Request Request `json:"request"`

@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -17,6 +18,7 @@ type play struct {
 
 var (
 	boss  = Supervisor("boss")
+	ann   = User("ann")
 	host1 = Runtime("host-1")
 )
 
@@ -84,6 +86,29 @@ func (p *play) command(c Command) Decision {
 	return d
 }
 
+// refuse expects a kind of refusal that leaves the scope's bytes as they were.
+func (p *play) refuse(by Principal, r Request, want Kind) error {
+	p.t.Helper()
+	return p.refuseCommand(Command{OperationID: p.operation(r), Principal: by, Request: r}, want)
+}
+
+func (p *play) refuseCommand(c Command, want Kind) error {
+	p.t.Helper()
+	before := canonical(p.t, p.s)
+	d, err := p.s.Decide(c)
+	var refusal *Error
+	if !errors.As(err, &refusal) || !errors.Is(err, want) {
+		p.t.Fatalf("%s: got %v, want %v", c.Request.Type(), err, want)
+	}
+	if d.Next != nil || d.Entry.Seq != 0 {
+		p.t.Errorf("%s was refused, and gives a decision: %+v", c.Request.Type(), d)
+	}
+	if after := canonical(p.t, p.s); !bytes.Equal(before, after) {
+		p.t.Fatalf("the refused %s changed the scope to\n%s\nfrom\n%s", c.Request.Type(), after, before)
+	}
+	return err
+}
+
 func canonical(t testing.TB, s *State) []byte {
 	t.Helper()
 	data, err := s.Canonical()
@@ -149,4 +174,21 @@ func (p *play) admit(assignment, run string) ChildDispatch {
 	}
 	p.do(host1, r)
 	return d
+}
+
+// processStop is the stop of a run that was reaped under pid 7.
+func processStop(d ChildDispatch, completed bool) Stop {
+	pid := uint64(7)
+	return Stop{d.Assignment, StopReceipt{Receipt: *d.Receipt, ChildBirth: d.ChildBirth, Completed: completed, PID: &pid}}
+}
+
+func submit(d ChildDispatch) Submit {
+	return Submit{Assignment: d.Assignment, Receipt: *d.Receipt, Artifacts: []Artifact{NameArtifact([]byte("result of " + d.Assignment))}, Evidence: []string{}}
+}
+
+// finish takes a started ticket from admission to its submission.
+func (p *play) finish(assignment string) {
+	p.t.Helper()
+	d := p.admit(assignment, "run-"+assignment)
+	p.do(host1, processStop(d, true), submit(d))
 }

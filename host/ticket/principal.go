@@ -33,7 +33,9 @@ func Supervisor(session string) Principal { return Principal{role: RoleSuperviso
 // User is a person whom the host knows under name.
 func User(name string) Principal { return Principal{role: RoleUser, id: name} }
 
-// Runtime is the host named id. Every start of a host is another id.
+// Runtime is the host named id, which tells one coordinator from another. Every
+// start of a host is another id: so a restarted coordinator takes over from the one
+// it was (T-2). Receipts do not hold it, but for a TakeOver's.
 func Runtime(id string) Principal { return Principal{role: RoleRuntime, id: id} }
 
 // Worker is one run of the child session that does an assignment.
@@ -47,7 +49,7 @@ func (p Principal) Role() Role { return p.role }
 // ID is the session, the user or the host behind p.
 func (p Principal) ID() string { return p.id }
 
-// String is the form that receipts hold; two principals are equal exactly if it is.
+// String names p; two principals are equal exactly if it is.
 func (p Principal) String() string {
 	if p.role == RoleWorker {
 		return "worker:" + p.assignment + "/" + strconv.FormatUint(p.generation, 10) + "/" + strconv.Quote(p.run) + "/" + strconv.Quote(p.id)

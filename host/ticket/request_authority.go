@@ -5,7 +5,7 @@ package ticket
 // outcome_unknown: those that ran, or were to run, inside the host that lost the
 // role, and those in Expired. The others keep running under the new epoch (T-2).
 type TakeOver struct {
-	Expired []string `json:"expired"` // live assignments whose worker's lease has run out
+	Expired []string `json:"expired"` // whose worker's lease has run out; in any order; those that are over by now do not matter
 	// IfEpoch, if not nil, is the epoch that it follows; at any other it is a
 	// RevisionConflict. So a host that was late can't displace a later one.
 	IfEpoch *uint64 `json:"if_epoch,omitzero"`
@@ -13,6 +13,11 @@ type TakeOver struct {
 
 // Type implements Request.
 func (TakeOver) Type() string { return "take-over" }
+
+func (r TakeOver) normal() Request {
+	r.Expired = sorted(r.Expired)
+	return r
+}
 
 func (r TakeOver) decide(d *draft) error {
 	if err := d.allow(RoleRuntime); err != nil {
@@ -33,9 +38,8 @@ func (r TakeOver) decide(d *draft) error {
 		expired[id] = true
 	}
 	var lost []*Assignment
-	for id := range d.state.live.All() {
-		a, _ := d.state.assignments.Get(id)
-		if expired[id] || was.Coordinator != "" && a.Host == was.Coordinator {
+	for a := range d.state.Live() {
+		if expired[a.ID] || was.Coordinator != "" && a.Host == was.Coordinator {
 			lost = append(lost, a.clone())
 		}
 	}
@@ -47,8 +51,8 @@ func (r TakeOver) decide(d *draft) error {
 	return d.emit(Event{Type: "authority", Authority: &Authority{Epoch: was.Epoch + 1, Coordinator: d.by.id}})
 }
 
-// lose: nobody knows what becomes of a. One that is stopped already is not lost: its
-// result is still to be taken from storage.
+// lose: nobody knows what became of a. Where its stop is proved, or will be, its
+// result can still be taken from storage.
 func (d *draft) lose(a *Assignment) error {
 	if err := d.moveAssignment(a, onLost, ""); err != nil {
 		return err

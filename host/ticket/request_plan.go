@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"errors"
 	"slices"
 )
 
@@ -16,6 +17,14 @@ type NewTicket struct {
 // other in any order, without a cycle. By a supervisor or user.
 type Create struct {
 	Tickets []NewTicket `json:"tickets"` // 1–1,000
+}
+
+func (r Create) normal() Request {
+	tickets := slices.Clone(r.Tickets)
+	for i := range tickets {
+		tickets[i].DependsOn = sorted(tickets[i].DependsOn)
+	}
+	return Create{tickets}
 }
 
 // Type implements Request.
@@ -36,7 +45,10 @@ func (r Create) decide(d *draft) error {
 		if _, ok := d.state.tickets.Get(in.ID); ok {
 			return d.refuse(InvalidTransition, in.ID, "there is a ticket of that id; choose another")
 		}
-		if err := in.Contract.Validate(); err != nil {
+		if n := len(d.state.binding.ScopeID) + len(in.ID); n > maxNameBytes {
+			return d.refuse(ContextBudgetExceeded, in.ID, "its id and the scope's have %d bytes together; at most %d are allowed", n, maxNameBytes)
+		}
+		if err := d.contract(in.ID, &in.Contract); err != nil {
 			return err
 		}
 		t := &Ticket{ID: in.ID, Parent: in.Parent, DependsOn: sorted(in.DependsOn), Contract: in.Contract.clone(), State: Draft, ContractRevision: 1}
@@ -44,14 +56,16 @@ func (r Create) decide(d *draft) error {
 			return err
 		}
 	}
-	// Only now do all tickets of the batch exist.
-	for i := range r.Tickets {
-		t, _ := d.state.tickets.Get(r.Tickets[i].ID)
-		if err := d.related(t); err != nil {
-			return err
-		}
+	return d.related(r.Tickets)
+}
+
+// contract is nil, or says what is wrong with a ticket's contract.
+func (d *draft) contract(ticket string, c *Contract) error {
+	err := c.Validate()
+	if e, ok := errors.AsType[*Error](err); ok {
+		return &Error{Op: d.op, Key: ticket, Kind: e.Kind, Detail: e.Detail, Err: e.Err}
 	}
-	return nil
+	return err
 }
 
 // Revise changes a ticket's contract, its dependencies, or both. Where the contract
@@ -79,7 +93,7 @@ func (r Revise) decide(d *draft) error {
 		return d.refuse(InvalidTransition, t.ID, "the ticket is %s; that needs %s", t.State, either(sources(ticketMoves, onRevise)))
 	}
 	if r.Contract != nil {
-		if err := r.Contract.Validate(); err != nil {
+		if err := d.contract(t.ID, r.Contract); err != nil {
 			return err
 		}
 		t.Contract = r.Contract.clone()
@@ -91,45 +105,18 @@ func (r Revise) decide(d *draft) error {
 	if err := d.saveTicket("revised", t, r.Contract != nil); err != nil {
 		return err
 	}
-	saved, _ := d.state.tickets.Get(t.ID)
-	return d.related(saved)
+	if r.DependsOn == nil {
+		return nil
+	}
+	return d.acyclic(t.ID)
 }
 
-// related checks a ticket's parent and dependencies: they exist, and neither line
-// comes back to the ticket.
-func (d *draft) related(t *Ticket) error {
-	if len(t.DependsOn) > MaxDependencies {
-		return d.refuse(InvalidTransition, t.ID, "it depends on %d tickets; at most %d are allowed", len(t.DependsOn), MaxDependencies)
+func (r Revise) normal() Request {
+	if r.DependsOn != nil {
+		deps := sorted(*r.DependsOn)
+		r.DependsOn = &deps
 	}
-	for p := t.Parent; p != ""; {
-		parent, ok := d.state.tickets.Get(p)
-		if !ok {
-			return d.refuse(InvalidTransition, t.ID, "its parent %q does not exist", p)
-		}
-		if p == t.ID {
-			return d.refuse(InvalidTransition, t.ID, "it would be its own ancestor")
-		}
-		p = parent.Parent
-	}
-	seen := map[string]bool{}
-	open := slices.Clone(t.DependsOn)
-	for len(open) > 0 {
-		id := open[len(open)-1]
-		open = open[:len(open)-1]
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		dep, ok := d.state.tickets.Get(id)
-		switch {
-		case !ok:
-			return d.refuse(InvalidTransition, t.ID, "it depends on %q, which does not exist", id)
-		case id == t.ID:
-			return d.refuse(InvalidTransition, t.ID, "it would depend on itself, by a cycle")
-		}
-		open = append(open, dep.DependsOn...)
-	}
-	return nil
+	return r
 }
 
 func sorted(ids []string) []string {

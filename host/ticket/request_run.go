@@ -1,5 +1,7 @@
 package ticket
 
+import "slices"
+
 // Operation ids of what a runtime reports, so that a report happens once however
 // often and by whomever it is made.
 func admitOperation(key string) string { return "runtime-admit/" + key }
@@ -11,7 +13,8 @@ func submitOperation(r RuntimeReceipt) string {
 }
 
 // Admit lets one run of one child begin; the assignment is admitted and running.
-// By the runtime that runs it. Errors: InvalidTransition where the ticket is no
+// By the runtime that runs it. A receipt that replays is no permission to run: what
+// was admitted once may have been lost since, and Permit tells. Errors: InvalidTransition where the ticket is no
 // longer active or another run was admitted; RevisionConflict where the epoch or the
 // contract moved on.
 type Admit struct {
@@ -40,17 +43,21 @@ func (r Admit) decide(d *draft) error {
 		return d.refuse(ScopeDenied, a.ID, "the dispatch key or the spec hash is another's")
 	case !validID(r.Receipt.RunID) || !validID(r.Receipt.SessionID) || !validID(r.ChildBirth):
 		return d.refuse(ScopeDenied, a.ID, "the run, the session and the birth need 1 to %d bytes each", MaxIDBytes)
+	case len(submitOperation(r.Receipt)) > MaxIDBytes:
+		return d.refuse(ScopeDenied, a.ID, "the run's id has %d bytes; its reports could not be named: use a UUID", len(r.Receipt.RunID))
 	case a.Host != "" && a.Host != d.by.id:
 		return d.refuse(ScopeDenied, a.ID, "the host %q is to run it, not %q", a.Host, d.by.id)
 	case t.State != Active || t.ActiveAssignment != a.ID:
 		return d.refuse(InvalidTransition, a.ID, "the ticket is %s", t.State)
+	}
+	if err := d.moveAssignment(a, onAdmit, ""); err != nil {
+		return err
+	}
+	switch {
 	case r.Epoch != d.state.authority.Epoch || a.AuthorityEpoch != d.state.authority.Epoch:
 		return d.refuse(RevisionConflict, a.ID, "the authority is at epoch %d; read the assignment again", d.state.authority.Epoch)
 	case a.ContractRevision != t.ContractRevision:
 		return d.refuse(RevisionConflict, a.ID, "the contract was revised after the start")
-	}
-	if err := d.moveAssignment(a, onAdmit, ""); err != nil {
-		return err
 	}
 	receipt := r.Receipt
 	a.Runtime, a.ChildBirth, a.Host = &receipt, r.ChildBirth, d.by.id
@@ -76,8 +83,8 @@ func (d *draft) report(operation string) error {
 	return nil
 }
 
-// Stop publishes the proof that the child stopped. By a runtime that has validated
-// it. A stop alone is no result; one that did not complete ends the attempt.
+// Stop publishes the proof that the child stopped, as JudgeStop gives it. By a
+// runtime. A stop alone is no result; one that did not complete ends the attempt.
 type Stop struct {
 	Assignment string      `json:"assignment"`
 	Stop       StopReceipt `json:"stop"`
@@ -118,7 +125,7 @@ func (r Stop) decide(d *draft) error {
 	return d.attemptOver(a, a.State, "stopped")
 }
 
-// Submit takes a result. It must come from canonical storage, after the
+// Submit takes a result, as JudgeResult gives it: from canonical storage, after the
 // stop. By a runtime. One of an older generation, a changed contract, changed inputs
 // or a cancelled ticket is kept as stale and changes nothing else (T-8).
 type Submit struct {
@@ -163,7 +170,7 @@ func (r Submit) decide(d *draft) error {
 	}
 	sub := &Submission{
 		ID: a.ID, Ticket: t.ID, Assignment: a.ID, Generation: a.Generation, ContractRevision: a.ContractRevision,
-		Runtime: r.Receipt, Inputs: a.Inputs, Artifacts: r.Artifacts, Evidence: r.Evidence, Stale: d.state.stale(t, a),
+		Runtime: r.Receipt, Inputs: a.Inputs, Artifacts: slices.Clone(r.Artifacts), Evidence: slices.Clone(r.Evidence), Stale: d.state.stale(t, a),
 	}
 	d.ids = append(d.ids, sub.ID)
 	if sub.Stale {

@@ -42,6 +42,9 @@ func (r Start) decide(d *draft) error {
 	}
 	spec := d.state.spec(t, a)
 	a.DispatchKey = spec.DispatchKey()
+	if n := len(a.DispatchKey); n > MaxKeyBytes {
+		return d.refuse(ContextBudgetExceeded, t.ID, "the attempt's dispatch key would have %d bytes; at most %d are allowed: make a ticket with a shorter id", n, MaxKeyBytes)
+	}
 	if a.SpecHash, err = spec.Hash(); err != nil {
 		return err
 	}

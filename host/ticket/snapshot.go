@@ -140,6 +140,9 @@ func (b *Builder) Add(data []byte) error {
 		if t == nil || t.ID != id || t.Contract == nil {
 			return bad(fmt.Sprintf("ticket %q is not whole", id), nil)
 		}
+		if why := t.whole(); why != "" {
+			return bad(why, nil)
+		}
 		b.state.putTicket(t)
 	}
 	for id, a := range p.Assignments {
@@ -148,6 +151,9 @@ func (b *Builder) Add(data []byte) error {
 		}
 		if _, ok := b.state.tickets.Get(a.Ticket); !ok {
 			return bad(fmt.Sprintf("assignment %q is of no ticket", id), nil)
+		}
+		if why := a.whole(); why != "" {
+			return bad(why, nil)
 		}
 		b.state.putAssignment(a)
 	}

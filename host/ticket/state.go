@@ -3,6 +3,7 @@ package ticket
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/loophost/loophost/host/ticket/internal/pmap"
 )
@@ -24,7 +25,7 @@ type State struct {
 
 	// Found from the above, never stored.
 	ready pmap.Map[struct{}] // tickets in the state ready
-	live  pmap.Map[struct{}] // assignments whose child may be at work
+	open  pmap.Map[struct{}] // assignments whose child may be at work, or nobody knows
 }
 
 // New is an empty scope at seq 0 and epoch 0. Error: ScopeDenied for a bad binding.
@@ -61,16 +62,20 @@ func (s *State) Assignment(id string) (Assignment, bool) {
 	if !ok {
 		return Assignment{}, false
 	}
-	return *a.clone(), true
+	c := a.clone()
+	c.Inputs = cloneInputs(a.Inputs)
+	return *c, true
 }
 
-// Submission is a submission; its lists must not be changed.
+// Submission is a copy of a submission.
 func (s *State) Submission(id string) (Submission, bool) {
 	sub, ok := s.submissions.Get(id)
 	if !ok {
 		return Submission{}, false
 	}
-	return *sub, true
+	c := *sub
+	c.Inputs, c.Artifacts, c.Evidence = cloneInputs(sub.Inputs), slices.Clone(sub.Artifacts), slices.Clone(sub.Evidence)
+	return c, true
 }
 
 // Receipt is the stored receipt of an operation.
@@ -103,6 +108,16 @@ func (s *State) Submissions() iter.Seq[*Submission] { return values(s.submission
 // Intents walks the dispatches that nobody has admitted yet. What it yields must not be changed.
 func (s *State) Intents() iter.Seq[*Intent] { return values(s.intents) }
 
+// Intent is the wish to dispatch an assignment; none where somebody admitted it, or
+// nobody may any more.
+func (s *State) Intent(assignment string) (Intent, bool) {
+	in, ok := s.intents.Get(assignment)
+	if !ok {
+		return Intent{}, false
+	}
+	return *in, true
+}
+
 // Startable walks the tickets that Start would take now. What it yields must not be changed.
 func (s *State) Startable() iter.Seq[*Ticket] {
 	return func(yield func(*Ticket) bool) {
@@ -118,7 +133,19 @@ func (s *State) Startable() iter.Seq[*Ticket] {
 // Live walks the assignments whose child may be at work. What it yields must not be changed.
 func (s *State) Live() iter.Seq[*Assignment] {
 	return func(yield func(*Assignment) bool) {
-		for id := range s.live.All() {
+		for a := range s.Unsettled() {
+			if a.State.live() && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// Unsettled walks the live assignments and those whose outcome is unknown: what a
+// coordinator looks after when it was started anew. What it yields must not be changed.
+func (s *State) Unsettled() iter.Seq[*Assignment] {
+	return func(yield func(*Assignment) bool) {
+		for id := range s.open.All() {
 			if a, _ := s.assignments.Get(id); !yield(a) {
 				return
 			}
@@ -136,7 +163,7 @@ func values[V any](m pmap.Map[V]) iter.Seq[V] {
 	}
 }
 
-// Dispatch is the spec of an assignment as it was started. Errors:
+// Dispatch is a copy of the spec of an assignment as it was started. Errors:
 // RevisionConflict where the contract was revised since (its result would be
 // stale), ScopeDenied where there is no such assignment.
 func (s *State) Dispatch(assignment string) (DispatchSpec, error) {
@@ -148,7 +175,9 @@ func (s *State) Dispatch(assignment string) (DispatchSpec, error) {
 	if t.ContractRevision != a.ContractRevision {
 		return DispatchSpec{}, &Error{Op: "dispatch", Key: assignment, Kind: RevisionConflict, Detail: fmt.Sprintf("the contract is at revision %d, the assignment at %d", t.ContractRevision, a.ContractRevision)}
 	}
-	return s.spec(t, a), nil
+	spec := s.spec(t, a)
+	spec.Contract, spec.Inputs = t.Contract.clone(), cloneInputs(a.Inputs)
+	return spec, nil
 }
 
 func (s *State) spec(t *Ticket, a *Assignment) DispatchSpec {

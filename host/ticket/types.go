@@ -124,6 +124,14 @@ func (a *Assignment) clone() *Assignment {
 	return &c
 }
 
+func cloneInputs(in []Input) []Input {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i].Artifacts = slices.Clone(out[i].Artifacts)
+	}
+	return out
+}
+
 // quiet reports whether nothing of a can run: its stop is proved, or it was never
 // admitted and can't be any more.
 func (a *Assignment) quiet() bool {
