@@ -8,7 +8,6 @@ import (
 
 	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/host/ticket"
-	"github.com/loophost/loophost/host/ticket/internal/canon"
 )
 
 // Bounds of what one commit carries for several callers. The command that reaches
@@ -176,11 +175,13 @@ func (s *Scope) replay(v *view, batch []*call) []*call {
 	}
 	var left []*call
 	for _, c := range batch {
-		if d, err := v.state.Decide(c.command); err == nil && d.Replayed {
-			c.answer(d.Receipt, nil)
-		} else {
-			left = append(left, c)
+		if _, known := v.state.Receipt(c.command.OperationID); known {
+			if d, err := v.state.Decide(c.command); err == nil && d.Replayed {
+				c.answer(d.Receipt, nil)
+				continue
+			}
 		}
+		left = append(left, c)
 	}
 	return left
 }
@@ -218,10 +219,8 @@ func (s *Scope) plan(v *view, batch []*call) *plan {
 		if err == nil && !d.Replayed {
 			size += len(data)
 			p.entries = append(p.entries, data)
-			h := &p.view.head
-			h.Seq, h.Tip, h.LogBytes = d.Entry.Seq, canon.Hash(data), h.LogBytes+uint64(len(data))
-			h.AuthorityEpoch, h.Coordinator = d.Next.Authority().Epoch, d.Next.Authority().Coordinator
 			p.view.state = d.Next
+			p.view.head.follow(d.Next, data)
 		}
 		p.results = append(p.results, result{d.Receipt, err})
 		if p.handled++; size >= batchBytes {

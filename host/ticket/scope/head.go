@@ -38,6 +38,20 @@ type Snapshot struct {
 
 func newHead(b ticket.Binding) Head { return Head{Schema: HeadSchema, Binding: b} }
 
+// follow makes h the head after one more entry, which led to state.
+func (h *Head) follow(state *ticket.State, entry []byte) {
+	h.Seq, h.Tip, h.LogBytes = state.Seq(), canon.Hash(entry), h.LogBytes+uint64(len(entry))
+	h.AuthorityEpoch, h.Coordinator = state.Authority().Epoch, state.Authority().Coordinator
+}
+
+// head is the head, without snapshot, of the state that s holds.
+func (s *Snapshot) head(state *ticket.State) Head {
+	return Head{
+		Schema: HeadSchema, Binding: state.Binding(), Seq: s.Seq, Tip: s.Tip, LogBytes: s.LogBytes,
+		AuthorityEpoch: state.Authority().Epoch, Coordinator: state.Authority().Coordinator,
+	}
+}
+
 // Encode is the head's canonical JSON.
 func (h *Head) Encode() ([]byte, error) {
 	data, err := canon.Marshal(h)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/host/ticket"
-	"github.com/loophost/loophost/host/ticket/internal/canon"
 )
 
 // view is a scope whole, at one mark. It never changes.
@@ -103,9 +102,7 @@ func (r reader) start(ctx context.Context, rec store.Record, head Head) (*view, 
 		if err != nil {
 			return nil, err
 		}
-		at := newHead(head.Binding)
-		at.Seq, at.Tip, at.LogBytes = head.Snapshot.Seq, head.Snapshot.Tip, head.Snapshot.LogBytes
-		return &view{state: state, head: at}, nil
+		return &view{state: state, head: head.Snapshot.head(state)}, nil
 	}
 	state, err := ticket.New(head.Binding)
 	if err != nil {
@@ -125,42 +122,50 @@ func follows(id string, before *view, now store.Mark, seq uint64) error {
 	return nil
 }
 
-// extend applies the entries between from and head. Each must name the hash of the
-// one before it, and the last must be the head's.
+// extend is from with the entries up to head, whose log it must be.
 func (r reader) extend(ctx context.Context, from *view, mark store.Mark, head Head) (*view, error) {
 	id := head.Binding.ScopeID
 	if from.head.Binding != head.Binding {
 		return nil, corrupt(id, "its binding changed", nil)
 	}
-	state, tip, size := from.state, from.head.Tip, from.head.LogBytes
-	err := r.entries(ctx, scopeKey(id), from.head.Seq+1, head.Seq, func(raw store.Entry) error {
-		e, err := ticket.DecodeEntry(raw.Data)
-		if err != nil {
-			return corrupt(id, fmt.Sprintf("entry %d", raw.Seq), err)
-		}
-		if e.Prev != tip {
-			if raw.Seq == from.head.Seq+1 && from.mark != (store.Mark{}) {
-				return regressed(id, mark, fmt.Sprintf("entry %d does not follow the one that was acknowledged", raw.Seq))
-			}
-			return corrupt(id, fmt.Sprintf("entry %d does not follow the one before it", raw.Seq), nil)
-		}
-		if state, err = state.Apply(&e); err != nil {
-			return corrupt(id, "", err)
-		}
-		tip = canon.Hash(raw.Data)
-		size += uint64(len(raw.Data))
-		return nil
-	})
+	v, err := r.apply(ctx, from, mark, head.Seq)
 	if err != nil {
 		return nil, err
 	}
-	if tip != head.Tip || size != head.LogBytes || state.Authority() != (ticket.Authority{Epoch: head.AuthorityEpoch, Coordinator: head.Coordinator}) {
+	have := v.head
+	have.Snapshot = head.Snapshot
+	if have != head {
 		if head.Seq == from.head.Seq && from.mark != (store.Mark{}) {
 			return nil, regressed(id, mark, fmt.Sprintf("another history led to seq %d", head.Seq))
 		}
 		return nil, corrupt(id, "the head is not that of its log", nil)
 	}
-	return &view{state: state, mark: mark, head: head}, nil
+	return &view{state: v.state, mark: mark, head: head}, nil
+}
+
+// apply is from with the entries up to seq to. Each must name the hash of the one
+// before it.
+func (r reader) apply(ctx context.Context, from *view, mark store.Mark, to uint64) (*view, error) {
+	id := from.head.Binding.ScopeID
+	v := &view{state: from.state, mark: mark, head: from.head}
+	err := r.entries(ctx, scopeKey(id), from.head.Seq+1, to, func(raw store.Entry) error {
+		e, err := ticket.DecodeEntry(raw.Data)
+		if err != nil {
+			return corrupt(id, fmt.Sprintf("entry %d", raw.Seq), err)
+		}
+		if e.Prev != v.head.Tip {
+			if v.head.Seq == from.head.Seq && from.mark != (store.Mark{}) {
+				return regressed(id, mark, fmt.Sprintf("entry %d does not follow the one that was acknowledged", raw.Seq))
+			}
+			return corrupt(id, fmt.Sprintf("entry %d does not follow the one before it", raw.Seq), nil)
+		}
+		if v.state, err = v.state.Apply(&e); err != nil {
+			return corrupt(id, "", err)
+		}
+		v.head.follow(v.state, raw.Data)
+		return nil
+	})
+	return v, err
 }
 
 // entries passes a record's log entries from from to to.
