@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// Diagram is both tables as a Markdown document with pictures.
+// Diagram is the tables as a Markdown document with pictures.
 func Diagram() string {
 	var b strings.Builder
-	b.WriteString("# What moves tickets and assignments\n\nWritten by a test of `host/ticket` from the package's own tables. A move that is in\nno row is refused as `invalid_transition`. Rows that keep the state are left out of\nthe pictures.\n\n## Tickets\n\n")
+	b.WriteString("# What moves tickets, assignments and actors\n\nWritten by a test of `host/ticket` from the package's own tables. A move that is in\nno row is refused as `invalid_transition`. Rows that keep the state are left out of\nthe pictures.\n\n## Tickets\n\n")
 	draw(&b, ticketMoves)
 	b.WriteString("\n`unblock` leads back to the state that the block remembered.\n\n## Assignments\n\n")
 	draw(&b, assignmentMoves)
+	b.WriteString("\n## Actors\n\n")
+	draw(&b, activationMoves)
 	return b.String()
 }
 

@@ -27,6 +27,6 @@
 // stale and changes nothing else (T-8). A new attempt starts only after the stop of
 // the one before is proved (T-15). No input decodes into a principal (T-4).
 //
-// docs/ticket-diagram.md shows every move of a ticket and of an assignment;
-// Diagram writes it.
+// docs/ticket-diagram.md shows every move of a ticket, of an assignment and of an
+// actor; Diagram writes it.
 package ticket

@@ -35,11 +35,15 @@ const (
 	onStopDone    = "stop, completed"
 	onConfirm     = "confirm stopped"
 	onLost        = "lost"
+	onClaim       = "claim"
+	onSucceed     = "succeed"
 )
 
 const (
 	ifAttemptsLeft  = "attempts are left"
 	ifAttemptsSpent = "all attempts are spent"
+	ifIdentical     = "the same claim"
+	ifExpired       = "the lease ran out"
 )
 
 var (
@@ -91,6 +95,24 @@ var assignmentMoves = []Move[AssignmentState]{
 	{From: []AssignmentState{Running, AssignmentBlocked, OutcomeUnknown}, On: onConfirm, If: "not stopped", To: []AssignmentState{Failed}, Rule: "T-15"},
 	{From: []AssignmentState{Cancelling}, On: onConfirm, To: []AssignmentState{AssignmentCancelled}, Rule: "T-15"},
 }
+
+var activationStatuses = []ActivationStatus{ActorReserved, ActorRunning, ActorSucceeded, ActorFailed, ActorCancelled}
+
+var claimed = []ActivationStatus{ActorReserved, ActorRunning}
+
+// activationMoves is an actor's table. It is filled once and never changes.
+var activationMoves = []Move[ActivationStatus]{
+	{On: onClaim, To: []ActivationStatus{ActorReserved}, Rule: "T-10"},
+	{From: activationStatuses, On: onClaim, If: ifIdentical, Rule: "T-1"},
+	{From: claimed, On: onClaim, If: ifExpired, To: []ActivationStatus{ActorReserved}, Rule: "T-2"},
+	{From: []ActivationStatus{ActorReserved}, On: onRun, To: []ActivationStatus{ActorRunning}, Rule: "T-10"},
+	{From: []ActivationStatus{ActorRunning}, On: onSucceed, If: "the result is published", To: []ActivationStatus{ActorSucceeded}, Rule: "T-10"},
+	{From: claimed, On: onFail, To: []ActivationStatus{ActorFailed}, Rule: "T-9"},
+	{From: claimed, On: onCancel, To: []ActivationStatus{ActorCancelled}, Rule: "T-11"},
+}
+
+// ActivationMoves lists an actor's table; the list is the caller's own.
+func ActivationMoves() []Move[ActivationStatus] { return cloneMoves(activationMoves) }
 
 // TicketMoves lists a ticket's table; the list is the caller's own.
 func TicketMoves() []Move[TicketState] { return cloneMoves(ticketMoves) }
