@@ -3,4 +3,5 @@
 //
 //	cmd/hostctl ─▶ backends, conformance, host ─▶ host/plugin ─▶ pluginapi
 //	conformance ─▶ host                host ─▶ host/loop, host/store
+//	                      host/ticket/scope ─▶ host/ticket, host/store
 package arch
