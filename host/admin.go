@@ -252,12 +252,7 @@ func (h *Host) TakeOver(ctx context.Context, id, reason string) (TakeOverReport,
 	}
 	report := TakeOverReport{Previous: rec.Holder}
 	h.cfg.Logger.Warn("session taken over", "session_id", id, "generation", s.Generation(), "reason", reason)
-	s.use.Lock()
-	err = s.recover(ctx, false, func(Event) {})
-	s.use.Unlock()
-	if _, ok := errors.AsType[*RecoveryError](err); ok {
-		err = nil
-	}
+	err = s.Recover(ctx)
 	if r := s.result(); r.Status != "" {
 		report.Result = &r
 	}

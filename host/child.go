@@ -19,6 +19,8 @@ type Child struct {
 	Parent string             `json:"parent"` // the session that supervises it, 1–256 bytes
 	Root   string             `json:"root"`   // the session at the top of that line, 1–256 bytes
 	Status ticket.ChildStatus `json:"status"` // running until the final save (life cycle, row 9)
+	// Actor says who may run it, beside the session's own fence; nil: nobody claimed it.
+	Actor *ticket.Activation `json:"actor,omitempty"`
 	// Worker is the process that claimed the actor last, so that whoever comes after
 	// it can prove that it is gone; nil: nobody, or a system that can't tell.
 	Worker *ticket.ProcessIdentity `json:"worker,omitempty"`
@@ -60,6 +62,11 @@ func (c *Child) Validate() error {
 			return fmt.Errorf("%w: session head: child: worker: %w", loop.ErrState, err)
 		}
 	}
+	if c.Actor != nil && why == "" {
+		if err := c.Actor.Validate(); err != nil {
+			return fmt.Errorf("%w: session head: child: actor: %w", loop.ErrState, err)
+		}
+	}
 	if why != "" {
 		return fmt.Errorf("%w: session head: child: %s", loop.ErrState, why)
 	}
@@ -76,6 +83,10 @@ func (c *Child) clone() *Child {
 	if c.Worker != nil {
 		w := *c.Worker
 		d.Worker = &w
+	}
+	if c.Actor != nil {
+		a := *c.Actor
+		d.Actor = &a
 	}
 	return &d
 }

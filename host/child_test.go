@@ -85,6 +85,7 @@ func TestAnUpdateThatIsRefusedChangesNothing(t *testing.T) {
 		"status":                  func(c *host.Child) { c.Status = "idle" },
 		"metadata key":            func(c *host.Child) { c.Metadata["a plugin's"] = "x" },
 		"metadata " + "ticket.di": func(c *host.Child) { c.Metadata[ticket.MetaDispatch] = strings.Repeat("x", 4097) },
+		"actor":                   func(c *host.Child) { c.Actor = &ticket.Activation{ID: "a"} },
 		"worker":                  func(c *host.Child) { c.Worker = &ticket.ProcessIdentity{} },
 	} {
 		err := s.UpdateChild(ctx, func(c *host.Child) error { change(c); return nil })

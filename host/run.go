@@ -49,6 +49,22 @@ func (s *Session) Run(ctx context.Context, spec RunSpec) (Result, error) {
 	return d.run(ctx, durable)
 }
 
+// Recover brings the session's last loop to an ending, where it has none, as the
+// next Run would (L-3), and runs nothing. That a loop is recovery_unsupported then is
+// no error.
+func (s *Session) Recover(ctx context.Context) error {
+	s.use.Lock()
+	defer s.use.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	err := s.recover(ctx, false, func(Event) {})
+	if _, ok := errors.AsType[*RecoveryError](err); ok {
+		return nil
+	}
+	return err
+}
+
 // recover brings the session's last loop to an ending, where it has none (L-3).
 func (s *Session) recover(ctx context.Context, newLoop bool, emit func(Event)) error {
 	head := s.Snapshot().Head
