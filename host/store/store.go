@@ -108,7 +108,8 @@ type Description struct {
 	Probe      string     `json:"probe"`      // how that was found out, one sentence
 	Limits     Limits     `json:"limits"`
 	// Capabilities, one word each: "watch", "check", "processes" (several
-	// processes may open the same data), "liveness" (a dead owner is known at once).
+	// processes may open the same data), "liveness" (a dead owner is known at once),
+	// "queue" (see Queue).
 	Capabilities []string `json:"capabilities"`
 }
 

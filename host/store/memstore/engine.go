@@ -64,7 +64,7 @@ func (e *engine) Describe(context.Context) (store.Description, error) {
 	return store.Description{
 		Name: "memory", Location: "memory of this process", Durability: durability,
 		Probe:        "memory by design: nothing outlives the process",
-		Capabilities: []string{"watch", "check"},
+		Capabilities: []string{"watch", "check", "queue"},
 	}, e.locked(func() error { return nil })
 }
 

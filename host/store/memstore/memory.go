@@ -26,6 +26,7 @@ type Memory struct {
 	records map[store.Key]*record
 	graves  map[store.Key]store.Birth // tombstones of deleted records (S-12)
 	posted  chan struct{}             // closed and replaced when a signal is posted
+	queues  map[string]*queue
 }
 
 // record is one record's whole state; guarded by Memory.mu.
@@ -66,11 +67,12 @@ func NewWith(c Config) *Memory {
 		records: map[store.Key]*record{},
 		graves:  map[store.Key]store.Birth{},
 		posted:  make(chan struct{}),
+		queues:  map[string]*queue{},
 	}
 }
 
 // Open gives an independent handle onto the data. It implements
-// store.SignalWatcher and store.Checker too.
+// store.SignalWatcher, store.Checker and store.Queue too.
 func (m *Memory) Open() store.Store {
 	e := &engine{m: m, done: make(chan struct{})}
 	return &handle{Store: ledger.Over(e, durability, m.clock), engine: e}
