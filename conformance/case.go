@@ -16,7 +16,7 @@ type Profile string
 const (
 	ProfileCore    Profile = "core"    // the storage rules S-1 to S-13
 	ProfileLoop    Profile = "loop"    // the counted loop on the store: M-1, M-2, M-3, M-6
-	ProfileTickets Profile = "tickets" // stop receipts: M-4
+	ProfileTickets Profile = "tickets" // the work queue; stop receipts: M-4
 	ProfileCrash   Profile = "crash"   // killed processes and damaged data: M-5, S-5, S-7
 	ProfileCluster Profile = "cluster" // failover, where the backend has one
 )
@@ -36,6 +36,7 @@ const (
 	NeedSpawn   Need = "spawn"   // the harness is a Spawner
 	NeedLeases  Need = "leases"  // the store knows a live owner by its lease alone
 	NeedProcess Need = "process" // the store reaches durability level process or more
+	NeedQueue   Need = "queue"   // the store is a store.Queue and says so
 )
 
 // Case is one check of one rule.
@@ -74,6 +75,9 @@ func (c Case) missing(h Harness, d store.Description) string {
 		case NeedProcess:
 			ok = d.Durability.Level >= store.LevelProcess
 			why = "the store promises durability " + d.Durability.String() + "; the case is about process and more"
+		case NeedQueue:
+			ok = d.Has("queue")
+			why = "the store offers no work queue (store.Queue)"
 		default:
 			why = "the case needs " + string(n) + ", which this suite does not know"
 		}
@@ -101,6 +105,7 @@ func Cases(profiles ...Profile) []Case {
 		birthCases(),
 		signalCases(), wakeCases(),
 		loopCases(), crashCases(),
+		queueCases(),
 	)
 	slices.SortStableFunc(all, func(a, b Case) int { return byRule(a.Rule(), b.Rule()) })
 	if len(profiles) == 0 {

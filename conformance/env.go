@@ -35,6 +35,7 @@ type Env struct {
 	handles []store.Store
 	kinds   map[store.Kind]bool // kinds that only this case writes
 	keys    map[store.Key]bool  // records of other kinds
+	queued  []string            // queues
 	notes   []string
 }
 
@@ -133,6 +134,7 @@ func (e *Env) close(ctx context.Context) {
 		for _, k := range e.leftovers(ctx, s) {
 			remove(ctx, s, k)
 		}
+		e.drain(ctx, s)
 		s.Close()
 	}
 	e.mu.Lock()
