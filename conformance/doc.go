@@ -20,6 +20,10 @@
 // holds records can be checked: what a case made is deleted after it (the
 // tombstones stay).
 //
+// The rules are those of the storage port (S-1 to S-13), of the loop (M-1 to M-6), and
+// of a store's work queue, where it offers one: one holder, delivered
+// again, fenced tokens, order, ids, waiting, durability, limits, contexts.
+//
 // # What a result means
 //
 // A case passes, fails, or is skipped with a reason. A skipped case of the

@@ -14,6 +14,13 @@
 //	    signal-<run>-stop.json     the mailbox: one file per run and signal
 //	    torn-<offset>-<uuid>       what was left of an unfinished write
 //
+// Beside the kinds lie the queues (store.Queue), for workers on this machine:
+//
+//	<dir>/queue.d/<name>/
+//	    lock                       an OS lock, held for one change
+//	    journal.jsonl              what was enqueued, leased, done: one line each
+//	    torn-<offset>-<uuid>       what was left of an unfinished line
+//
 // Everything is text: ls, cat and jq show a record. The number after lock and
 // journal is 1 unless a process that hung with the commit lock was gone past
 // (see lock.go).
@@ -50,9 +57,22 @@
 // ahead; 16 KiB for shared records), which costs about half of what appending
 // does. Release cuts them off.
 //
+// # A queue
+//
+// A change of a queue is a line with a checksum over itself and the line before, written
+// and flushed once, under the queue's lock. Each handle keeps in memory what the lines
+// say, without the items' data, and reads what others appended: the cost does not depend
+// on how much waits. When most of a journal is past, it is written anew beside the old
+// one and put in its place. A worker that waits holds no lock and looks ten times a
+// second at the length of the journal. Leases run by this machine's clock.
+//
+// A process that is stopped with a queue's lock stops the queue: the others answer
+// ErrUnavailable after ten seconds. A last line that is not whole is set aside; damage
+// before it is ErrCorrupt.
+//
 // # Guarantees
 //
-// S-1 to S-13. Durability is power on ext4, xfs, btrfs, overlayfs, f2fs, zfs,
+// S-1 to S-13, and those of store.Queue. Durability is power on ext4, xfs, btrfs, overlayfs, f2fs, zfs,
 // bcachefs, apfs and hfs, and process on tmpfs and ramfs. Any other filesystem is
 // refused unless Config.Insist is set; then it counts as process.
 //

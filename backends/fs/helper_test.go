@@ -51,7 +51,7 @@ func helper(dir string, in io.Reader, out io.Writer) error {
 	fmt.Fprintf(out, "owns %s\n", b)
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		verb, _, _ := strings.Cut(lines.Text(), " ")
+		verb, rest, _ := strings.Cut(lines.Text(), " ")
 		switch verb {
 		case "commit": // once
 			c := store.Commit{ID: uuid.NewString(), After: rec.Mark, Head: []byte("one more"), Entries: [][]byte{[]byte("e")}}
@@ -60,6 +60,13 @@ func helper(dir string, in io.Reader, out io.Writer) error {
 				rec.Mark = ack.Mark
 			}
 			fmt.Fprintf(out, "commit %v\n", store.KindOf(err))
+		case "enqueue": // until the end of the process
+			for n := 0; ; n++ {
+				if err := s.Enqueue(ctx, dispatches, store.Item{ID: fmt.Sprint(rest, "-", n)}); err != nil {
+					return err
+				}
+				fmt.Fprintf(out, "enqueued %d\n", n)
+			}
 		case "loop": // until an error or the end of the process
 			for n := 0; ; n++ {
 				c := store.Commit{ID: uuid.NewString(), After: rec.Mark, Head: []byte(fmt.Sprint(n)), Entries: [][]byte{[]byte(fmt.Sprint(n))}}

@@ -36,8 +36,8 @@ type Config struct {
 	Clock func() time.Time
 }
 
-// Store is an open store. It implements store.Store, store.SignalWatcher and
-// store.Checker. Make one with Open.
+// Store is an open store. It implements store.Store, store.SignalWatcher,
+// store.Checker, store.Historian and store.Queue. Make one with Open.
 type Store struct {
 	root *disk.Dir
 	desc store.Description
@@ -51,6 +51,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	records map[store.Key]*record
+	queues  map[string]*queue
 	closed  bool
 	done    chan struct{}
 	busy    sync.WaitGroup // calls and watches
@@ -118,9 +119,9 @@ func open(c Config, rec disk.Recorder) (*Store, error) {
 		blank: sync.OnceValue(func() []byte { return filler(step) }),
 		desc: store.Description{
 			Name: "fs", Version: "1", Location: dir, Durability: store.Durability{Level: level}, Probe: how,
-			Capabilities: []string{"watch", "check", "processes", "liveness"},
+			Capabilities: []string{"watch", "check", "processes", "liveness", "queue"},
 		},
-		records: map[store.Key]*record{}, done: make(chan struct{}),
+		records: map[store.Key]*record{}, queues: map[string]*queue{}, done: make(chan struct{}),
 	}, nil
 }
 
@@ -234,6 +235,9 @@ func (s *Store) Close() error {
 	var errs []error
 	for _, r := range s.records {
 		errs = append(errs, r.close())
+	}
+	for _, q := range s.queues {
+		errs = append(errs, q.close())
 	}
 	errs = append(errs, s.root.Close())
 	return errors.Join(errs...)
