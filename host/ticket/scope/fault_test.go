@@ -8,6 +8,7 @@ import (
 
 	"github.com/loophost/loophost/conformance"
 	"github.com/loophost/loophost/host/store"
+	"github.com/loophost/loophost/host/store/memstore"
 	"github.com/loophost/loophost/host/ticket"
 	"github.com/loophost/loophost/host/ticket/scope"
 )
@@ -35,14 +36,14 @@ func story() []ticket.Command {
 // tell carries the story out on a store that fails, as a host would: it opens again
 // what is not there or can't be written, and gives a command again until it is
 // answered. acked are the receipts that it got.
-func tell(t *testing.T, st store.Store) (acked []ticket.Receipt) {
+func tell(t *testing.T, st store.Store, b ticket.Binding) (acked []ticket.Receipt) {
 	t.Helper()
 	var s *scope.Scope
 	const tries = 6 // one fault can cost several
 	for i := range tries {
 		var err error
-		if s, err = scope.Create(t.Context(), st, bound, small); err != nil {
-			s, err = scope.Open(t.Context(), st, bound, small)
+		if s, err = scope.Create(t.Context(), st, b, small); err != nil {
+			s, err = scope.Open(t.Context(), st, b, small)
 		}
 		if err == nil {
 			break
@@ -77,45 +78,55 @@ func tell(t *testing.T, st store.Store) (acked []ticket.Receipt) {
 }
 
 func TestAFaultAtEveryStoreCallLosesNothing(t *testing.T) {
-	reference := create(t, places(t)["memory"](t), small)
+	memory := memstore.New().Open()
+	defer memory.Close()
+	everywhere(t, func(t *testing.T, at place) {
+		plain := at(t)
+		for _, when := range []conformance.When{conformance.Before, conformance.After, conformance.Torn} {
+			for n, struck := 1, true; struck; n++ {
+				b := ticket.Binding{ScopeID: fmt.Sprintf("%s %s %d", t.Name(), when, n), SupervisorSessionID: "boss"}
+				f := conformance.NewFaulty(plain, conformance.Fault{Nth: n, When: when})
+				acked := tell(t, f.Store(), b)
+				if struck = f.Struck() > 0; !struck && n < 12 {
+					t.Errorf("only %d store calls were made", n)
+				}
+				wantTold(t, fmt.Sprintf("call %d failed %s", n, when), plain, memory, b, acked)
+			}
+		}
+	})
+}
+
+// wantTold wants the scope b in st to be that of the whole story, as it is told
+// without faults in memory, with every receipt that was acknowledged.
+func wantTold(t *testing.T, what string, st, memory store.Store, b ticket.Binding, acked []ticket.Receipt) {
+	t.Helper()
+	reference, err := scope.Create(t.Context(), memory, b, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reference.Close()
 	for _, c := range story() {
 		do(t, reference, c)
 	}
-	want := canonical(t, reference.State())
-	for name := range places(t) {
-		for _, when := range []conformance.When{conformance.Before, conformance.After, conformance.Torn} {
-			t.Run(fmt.Sprint(name, " ", when), func(t *testing.T) {
-				for n := 1; ; n++ {
-					at := places(t)[name]
-					f := conformance.NewFaulty(at(t), conformance.Fault{Nth: n, When: when})
-					acked := tell(t, f.Store())
-					if f.Struck() == 0 {
-						if n < 12 {
-							t.Errorf("only %d store calls were made", n)
-						}
-						return
-					}
-					st := at(t)
-					again := open(t, st, scope.Config{})
-					if got := canonical(t, again.State()); !bytes.Equal(got, want) {
-						t.Errorf("call %d failed: reopened, the scope is\n%s\nwant\n%s", n, got, want)
-					}
-					for _, r := range acked {
-						kept, ok := again.State().Receipt(r.OperationID)
-						if !ok || !bytes.Equal(mustCanonical(t, kept), mustCanonical(t, r)) {
-							t.Errorf("call %d failed: the receipt of %s is %+v, acknowledged was %+v", n, r.OperationID, kept, r)
-						}
-					}
-					wantWhole(t, st)
-				}
-			})
+	again, err := scope.Open(t.Context(), st, b, scope.Config{})
+	if err != nil {
+		t.Errorf("%s: reopening: %v", what, err)
+		return
+	}
+	defer again.Close()
+	wantSame(t, what+": reopened", again.State(), reference.State())
+	for _, r := range acked {
+		kept, ok := again.State().Receipt(r.OperationID)
+		if !ok || !bytes.Equal(mustCanonical(t, kept), mustCanonical(t, r)) {
+			t.Errorf("%s: the receipt of %s is %+v, acknowledged was %+v", what, r.OperationID, kept, r)
 		}
 	}
+	wantWhole(t, st, b.ScopeID)
 }
 
-func wantWhole(t *testing.T, st store.Store) {
+func wantWhole(t *testing.T, st store.Store, id string) {
 	t.Helper()
-	r, err := scope.Check(t.Context(), st, bound.ScopeID)
+	r, err := scope.Check(t.Context(), st, id)
 	if err != nil || len(r.Findings) > 0 {
 		t.Errorf("check: got %q, %v; want all whole", r.Findings, err)
 	}

@@ -5,15 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/loophost/loophost/backends/fs"
+	"github.com/loophost/loophost/backends/redis"
 	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/host/store/memstore"
 	"github.com/loophost/loophost/host/ticket"
 	"github.com/loophost/loophost/host/ticket/scope"
+	"github.com/loophost/loophost/internal/redisserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,11 +53,37 @@ func closing(tb testing.TB, st store.Store) store.Store {
 	return st
 }
 
-// everywhere runs a test on each place.
+// everywhere runs a test on each place, and on a Redis server of its own.
 func everywhere(t *testing.T, test func(t *testing.T, open place)) {
 	t.Helper()
 	for name, open := range places(t) {
 		t.Run(name, func(t *testing.T) { test(t, open) })
+	}
+	t.Run("redis", func(t *testing.T) { test(t, redisPlace(t)) })
+}
+
+// redisPlace starts a server. A machine without one can't run the test, which is
+// said; where CI is set, that is a failure.
+func redisPlace(t *testing.T) place {
+	t.Helper()
+	server, err := redisserver.Start(t.Context())
+	if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") == "" {
+		t.Skip("redis-server is not installed; install the package redis-server to run this test")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(tb testing.TB) store.Store {
+		st, err := redis.Open(tb.Context(), redis.Config{URL: "unix://" + server.Socket})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return closing(tb, st)
 	}
 }
 

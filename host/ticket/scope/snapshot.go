@@ -1,7 +1,6 @@
 package scope
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +26,7 @@ type snapshotRecord struct {
 	SHA256 string      `json:"sha256"` // over the hashes of its entries, in order
 }
 
-// snapshotKey names a record of a snapshot: the same for everybody who writes that
-// snapshot, and of fixed length however long the scope's id is.
+// snapshotKey names a record of a snapshot. Its length does not depend on the scope's id.
 func snapshotKey(id string, birth store.Birth, seq, record uint64) store.Key {
 	return store.Key{Kind: KindSnapshot, ID: fmt.Sprintf("%s-%020d-%d", canon.Hash([]byte(id+"\x00"+birth.String())), seq, record)}
 }
@@ -98,13 +96,10 @@ func (s *Scope) writeRecords(ctx context.Context, v *view) (Snapshot, error) {
 			return err
 		}
 		key := snapshotKey(s.binding.ScopeID, v.mark.Birth, snap.Seq, snap.Records)
-		err = s.makeRecord(ctx, key, store.Commit{ID: uuid.NewString(), Head: head, Entries: parts, Require: s.cfg.Require})
-		if errors.Is(err, store.ErrExists) {
-			err = s.sameHead(ctx, key, head, err)
-		}
+		c := store.Commit{ID: uuid.NewString(), Head: head, Entries: parts, Require: s.cfg.Require}
 		snap.Records++
 		parts, size = nil, 0
-		return err
+		return s.makeRecord(ctx, key, c)
 	}
 	for part, err := range v.state.Parts() {
 		if err != nil {
@@ -126,18 +121,6 @@ func (s *Scope) writeRecords(ctx context.Context, v *view) (Snapshot, error) {
 	}
 	snap.SHA256 = whole.sum()
 	return snap, nil
-}
-
-// sameHead is nil where the record of key has that head: another handle wrote the
-// same snapshot, or this one did, and heard nothing of it.
-func (s *Scope) sameHead(ctx context.Context, key store.Key, head []byte, exists error) error {
-	ctx, cancel := s.cfg.bounded(ctx)
-	defer cancel()
-	rec, err := s.store.Load(ctx, key)
-	if err == nil && !bytes.Equal(rec.Head, head) {
-		err = exists
-	}
-	return err
 }
 
 // point makes the head refer to snap, in a commit of its own without entries. stale

@@ -54,7 +54,7 @@ func TestOpeningReadsTheSnapshotAndWhatIsBehindIt(t *testing.T) {
 		if n := f.Count(conformance.OpCommit) + f.Count(conformance.OpCreate) + f.Count(conformance.OpAcquire); n != 0 {
 			t.Errorf("opening made %d writes (T-2)", n)
 		}
-		wantWhole(t, st)
+		wantWhole(t, st, bound.ScopeID)
 		state, err := scope.Read(t.Context(), st, bound.ScopeID)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestALostSnapshotCostsTimeAndCheckTellsOfIt(t *testing.T) {
 			do(t, again, newTicket(fmt.Sprint("more", i)))
 		}
 		again.Close()
-		wantWhole(t, st)
+		wantWhole(t, st, bound.ScopeID)
 	})
 }
 
@@ -109,7 +109,7 @@ func TestALargeScopeHasASnapshotOfSeveralRecords(t *testing.T) {
 		t.Errorf("got a snapshot of %d records and %d of them stored, want several", n, len(snapshots(t, st)))
 	}
 	wantSame(t, "opened", open(t, st, scope.Config{}).State(), s.State())
-	wantWhole(t, st)
+	wantWhole(t, st, bound.ScopeID)
 }
 
 func TestSweepRemovesWhatADeadHostLeft(t *testing.T) {
@@ -137,7 +137,50 @@ func TestSweepRemovesWhatADeadHostLeft(t *testing.T) {
 			t.Errorf("the sweep removed %d, %v, want %d", n, err, len(orphans))
 		}
 		wantSame(t, "opened", open(t, at(t), scope.Config{}).State(), s.State())
-		wantWhole(t, st)
+		wantWhole(t, st, bound.ScopeID)
+		key := store.Key{Kind: store.KindScope, ID: bound.ScopeID}
+		rec, err := st.Load(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Delete(t.Context(), key, rec.Fence); err != nil {
+			t.Fatal(err)
+		}
+		want := len(snapshots(t, st))
+		if n, err := scope.Sweep(t.Context(), st); n != want || n == 0 || err != nil {
+			t.Errorf("the scope is gone: the sweep removed %d, %v, want %d", n, err, want)
+		}
+	})
+}
+
+func TestASnapshotThatWasOvertakenIsRemoved(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		st := at(t)
+		b := &between{Store: at(t)}
+		slow, quick := create(t, b, small), open(t, at(t), small)
+		begun, overtaken := make(chan struct{}), make(chan struct{})
+		b.create = func() {
+			close(begun)
+			<-overtaken
+		}
+		for i := range 10 { // more than enough for a snapshot to be due
+			do(t, slow, newTicket(fmt.Sprint("slow", i)))
+		}
+		<-begun
+		for i := 0; headOf(t, st).Snapshot == nil; i++ {
+			do(t, quick, newTicket(fmt.Sprint("quick", i)))
+		}
+		quick.Close()
+		close(overtaken)
+		slow.Close()
+		if got, want := len(snapshots(t, st)), headOf(t, st).Snapshot.Records; uint64(got) != want {
+			t.Errorf("%d records of snapshots are left, want the %d of the newest", got, want)
+		}
+		if got, err := slow.Refresh(t.Context()); err == nil {
+			t.Errorf("a closed handle read seq %d", got.Seq())
+		}
+		wantSame(t, "opened", open(t, at(t), scope.Config{}).State(), quick.State())
+		wantWhole(t, st, bound.ScopeID)
 	})
 }
 

@@ -3,6 +3,7 @@ package scope_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,21 @@ import (
 type between struct {
 	store.Store
 	commit func(ctx context.Context, k store.Key, f store.Fence, c store.Commit) (store.Ack, error)
+	create func() // before a record is made
+	limits store.Limits
+}
+
+func (b *between) Describe(ctx context.Context) (store.Description, error) {
+	d, err := b.Store.Describe(ctx)
+	d.Limits = b.limits
+	return d, err
+}
+
+func (b *between) Create(ctx context.Context, k store.Key, c store.Commit) (store.Ack, error) {
+	if b.create != nil {
+		b.create()
+	}
+	return b.Store.Create(ctx, k, c)
 }
 
 func (b *between) Commit(ctx context.Context, k store.Key, f store.Fence, c store.Commit) (store.Ack, error) {
@@ -78,6 +94,40 @@ func TestCommandsThatComeDuringACommitShareTheNext(t *testing.T) {
 }
 
 var errGivenUp = errors.New("given up")
+
+func TestWhatTheStoreDoesNotTakeFailsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := closing(t, memstore.New().Open())
+		b := &between{Store: st, limits: store.Limits{EntryBytes: 3_000}}
+		s := create(t, b, scope.Config{})
+		gate := make(chan struct{})
+		b.commit = func(ctx context.Context, k store.Key, f store.Fence, c store.Commit) (store.Ack, error) {
+			<-gate
+			return st.Commit(ctx, k, f, c)
+		}
+		large := newTicket("large")
+		large.Request = ticket.Create{Tickets: []ticket.NewTicket{{ID: "large", Contract: ticket.Contract{
+			Title: "t", Objective: strings.Repeat("o", 3_000), Acceptance: []string{"x"},
+		}}}}
+		var wg sync.WaitGroup
+		for _, x := range []struct {
+			command ticket.Command
+			want    error
+		}{{newTicket("a"), nil}, {newTicket("b"), nil}, {large, ticket.ContextBudgetExceeded}, {newTicket("c"), nil}} {
+			wg.Go(func() {
+				if _, err := s.Do(t.Context(), x.command); !errors.Is(err, x.want) {
+					t.Errorf("%s: got %v, want %v", x.command.OperationID, err, x.want)
+				}
+			})
+			synctest.Wait()
+		}
+		close(gate)
+		wg.Wait()
+		if n := s.State().Counts().Tickets; n != 3 {
+			t.Errorf("got %d tickets, want 3", n)
+		}
+	})
+}
 
 func TestWhatIsLessDurableThanRequiredIsNoSuccess(t *testing.T) {
 	st := places(t)["memory"](t)
