@@ -47,8 +47,10 @@ type Role struct {
 var errRoleClosed = errors.New("the coordinator's role was given back")
 
 // Coordinate takes the coordinator's role and keeps its lease. The epoch rises
-// unless c.Host has the role already. Errors: store.ErrBusy while another host holds
-// the lease (Error.Holder says which and until when: try again then), and those of Do.
+// unless c.Host has the role already. A lease of the same host is its own, left behind
+// by an attempt that failed, and is taken over; so a host asks once at a time. Errors:
+// store.ErrBusy while another host holds the lease (Error.Holder says which and until
+// when: try again then), and those of Do.
 func (s *Scope) Coordinate(ctx context.Context, c Claim) (*Role, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
@@ -102,6 +104,11 @@ func (r *Role) acquireOnce(ctx context.Context, claim store.Claim) (err error) {
 	ctx, cancel := r.scope.cfg.bounded(ctx)
 	defer cancel()
 	r.fence, _, err = r.scope.store.Acquire(ctx, r.key(), claim)
+	var busy *store.Error
+	if errors.Is(err, store.ErrBusy) && errors.As(err, &busy) && busy.Holder.Fence.Owner == r.host {
+		claim.Force = true
+		r.fence, _, err = r.scope.store.Acquire(ctx, r.key(), claim)
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package scope_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,4 +138,39 @@ func TestTheScopeTellsACoordinatorThatItIsNoneAnyMore(t *testing.T) {
 	wantKind(t, "the role of a closed handle", context.Cause(second.Context()), store.ErrUnavailable)
 	third := coordinate(t, a, scope.Claim{Host: "c"})
 	third.Close()
+}
+
+func TestAFaultAtEveryStoreCallLeavesOneCoordinator(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		plain := at(t)
+		for _, when := range []conformance.When{conformance.Before, conformance.After, conformance.Torn} {
+			for n, struck := 1, true; struck; n++ {
+				b := ticket.Binding{ScopeID: fmt.Sprintf("%s %s %d", t.Name(), when, n), SupervisorSessionID: "boss"}
+				f := conformance.NewFaulty(plain)
+				s, err := scope.Create(t.Context(), f.Store(), b, scope.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.Inject(conformance.Fault{Nth: n, When: when})
+				role, err := s.Coordinate(t.Context(), scope.Claim{Host: "host"})
+				struck = f.Struck() > 0
+				for i := 0; err != nil && i < 4; i++ {
+					if rerr := s.Reopen(t.Context()); rerr != nil {
+						t.Logf("reopening: %v", rerr)
+					}
+					role, err = s.Coordinate(t.Context(), scope.Claim{Host: "host"})
+				}
+				if err != nil {
+					t.Fatalf("call %d failed %s: %v", n, when, err)
+				}
+				f.Heal()
+				wantAuthority(t, s, 1, "host")
+				role.Close()
+				next := coordinate(t, s, scope.Claim{Host: "next"}) // the lease was given back
+				wantAuthority(t, s, 2, "next")
+				next.Close()
+				s.Close()
+			}
+		}
+	})
 }
