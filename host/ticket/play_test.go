@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // play carries out commands on a scope and follows its log with Apply; after each
 // command both must be the same.
 type play struct {
-	t   testing.TB
+	t   rapid.TB
 	s   *State
 	log *State
 	n   int // operations that play named
@@ -22,7 +23,7 @@ var (
 	host1 = Runtime("host-1")
 )
 
-func newPlay(t testing.TB) *play {
+func newPlay(t rapid.TB) *play {
 	t.Helper()
 	s, err := New(Binding{ScopeID: "scope", SupervisorSessionID: "boss", BindingRevision: 1})
 	if err != nil {
@@ -109,7 +110,7 @@ func (p *play) refuseCommand(c Command, want Kind) error {
 	return err
 }
 
-func canonical(t testing.TB, s *State) []byte {
+func canonical(t rapid.TB, s *State) []byte {
 	t.Helper()
 	data, err := s.Canonical()
 	if err != nil {

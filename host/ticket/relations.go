@@ -14,13 +14,13 @@ func (d *draft) related(batch []NewTicket) error {
 			return err
 		}
 	}
-	parents := walk{next: func(id string) []string {
+	parents := search{next: func(id string) []string {
 		if t, _ := d.state.tickets.Get(id); made[t.Parent] {
 			return []string{t.Parent}
 		}
 		return nil
 	}}
-	depends := walk{next: func(id string) []string {
+	depends := search{next: func(id string) []string {
 		t, _ := d.state.tickets.Get(id)
 		var out []string
 		for _, dep := range t.DependsOn {
@@ -64,7 +64,7 @@ func (d *draft) acyclic(id string) error {
 	if err := d.exist(t); err != nil {
 		return err
 	}
-	depends := walk{next: func(id string) []string {
+	depends := search{next: func(id string) []string {
 		t, _ := d.state.tickets.Get(id)
 		return t.DependsOn
 	}}
@@ -74,17 +74,17 @@ func (d *draft) acyclic(id string) error {
 	return nil
 }
 
-// walk looks for cycles depth first. It remembers where it has been, so that walks
+// search looks for cycles depth first. It remembers where it has been, so that walks
 // from many beginnings cost no more than one from all.
-type walk struct {
+type search struct {
 	next func(id string) []string
 	over map[string]bool // false: on the line that is walked; true: nothing of it leads back
 }
 
 // cycle is an id that leads back to itself, among all that from leads to.
-func (w *walk) cycle(from string) (id string, found bool) {
-	if w.over == nil {
-		w.over = map[string]bool{}
+func (s *search) cycle(from string) (id string, found bool) {
+	if s.over == nil {
+		s.over = map[string]bool{}
 	}
 	type step struct {
 		id   string
@@ -92,22 +92,22 @@ func (w *walk) cycle(from string) (id string, found bool) {
 	}
 	var line []step
 	enter := func(id string) {
-		w.over[id] = false
-		line = append(line, step{id, w.next(id)})
+		s.over[id] = false
+		line = append(line, step{id, s.next(id)})
 	}
-	if !w.over[from] {
+	if !s.over[from] {
 		enter(from)
 	}
 	for len(line) > 0 {
 		at := &line[len(line)-1]
 		if len(at.left) == 0 {
-			w.over[at.id] = true
+			s.over[at.id] = true
 			line = line[:len(line)-1]
 			continue
 		}
 		id := at.left[0]
 		at.left = at.left[1:]
-		switch over, seen := w.over[id]; {
+		switch over, seen := s.over[id]; {
 		case !seen:
 			enter(id)
 		case !over:

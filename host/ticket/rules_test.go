@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // T-1: same id, principal and request give the stored receipt; the rest is refused
@@ -217,7 +219,7 @@ func TestAnIntentIsFoundAfterARestart(t *testing.T) {
 }
 
 // reopened is the state as its parts give it.
-func reopened(t testing.TB, s *State) *State {
+func reopened(t rapid.TB, s *State) *State {
 	t.Helper()
 	var b Builder
 	for data, err := range s.Parts() {
@@ -477,6 +479,11 @@ func TestALateResultIsStale(t *testing.T) {
 		},
 		"a cancelled and reopened ticket": func(p *play, d ChildDispatch) {
 			p.do(boss, Cancel{of("a")}, Reopen{of("a")})
+			p.do(host1, processStop(d, true))
+		},
+		"a lost attempt at a cancelled ticket": func(p *play, d ChildDispatch) {
+			p.do(host1, TakeOver{}, LoseLease{"a@1"})
+			p.do(boss, Cancel{of("a")})
 			p.do(host1, processStop(d, true))
 		},
 		"an older generation": func(p *play, d ChildDispatch) {
