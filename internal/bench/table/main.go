@@ -25,6 +25,7 @@ var groups = []group{
 	{"fs", "./backends/fs", "^Benchmark(Commit|CommitAge|OpenLong)$"},
 	{"redis", "./backends/redis", "^Benchmark(Commit|CommitAge|Page)$"}, // nothing without a redis-server
 	{"rounds", "./host", "^BenchmarkRound(s|Age)$"},
+	{"tickets", "./host/ticket", "^BenchmarkDecide$"},
 	{"scopes", "./host/ticket/scope", "^BenchmarkScope(Command|Open)$"},
 	{"hooks", "./plugins/bundled", "^Benchmark(HookCall|Scripted)$"},
 	{"c-hook", "./plugins/examples", "^BenchmarkHookInC$"},
@@ -52,6 +53,7 @@ var targets = []target{
 	{regexp.MustCompile(`^Rounds/fs/.*/sessions=16$`), "of-floor", false, 0.9},
 	{regexp.MustCompile(`^Rounds/fs/.*/sessions=64$`), "of-floor", false, 0.7},
 	{regexp.MustCompile(`^RoundAge/`), "x-floor", true, 1.10},
+	{regexp.MustCompile(`^Decide/`), "x-floor", true, 1.5},
 	{regexp.MustCompile(`^ScopeCommand/`), "x-floor", true, 1.5},
 	{regexp.MustCompile(`^ScopeOpen/`), "ms/open", true, 2_000},
 	{regexp.MustCompile(`^HookCall/.*/1KiB$`), "µs/step", true, 10},
@@ -63,7 +65,7 @@ var targets = []target{
 func main() {
 	turns := flag.Int("turns", 9, "turns of each benchmark; a ratio is the median of them")
 	procs := flag.Int("procs", 8, "GOMAXPROCS of the benchmarks")
-	only := flag.String("only", "", "one group: fs, redis, rounds, scopes, hooks, c-hook or cold (default: all)")
+	only := flag.String("only", "", "one group: fs, redis, rounds, tickets, scopes, hooks, c-hook or cold (default: all)")
 	flag.Parse()
 	if err := run(os.Stdout, *turns, *procs, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
