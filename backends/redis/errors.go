@@ -11,7 +11,7 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-const noPermission = "NOPERM: the user may not do that; run: ACL SETUSER <user> ~<prefix>:* +@hash +@sortedset +@scripting +@connection +info +time +unlink +scan +wait +config|get, and for a Cluster +cluster|slots and +command too"
+const noPermission = "NOPERM: the user may not do that; run: ACL SETUSER <user> ~<prefix>:* +@hash +@sortedset +@stream +@scripting +@connection +info +time +unlink +scan +wait +config|get, and for a Cluster +cluster|slots and +command too"
 
 // explained are the server's refusals by the word that begins them. Each was given
 // before anything was written.
@@ -79,7 +79,7 @@ func (s *Store) fail(op string, key store.Key, err error, writes bool) error {
 // unnamed explains refusals that begin with ERR only.
 func (s *Store) unnamed(text string) string {
 	switch {
-	case strings.Contains(text, "user executing the script can't"): // what a script gets for NOPERM
+	case forbids(text):
 		return noPermission
 	case strings.Contains(text, "DB index"):
 		return s.addr.String() + ": the server has no such database; look at its setting databases"
@@ -91,6 +91,12 @@ func (s *Store) unnamed(text string) string {
 		return "the server has no connection left (maxclients); use connections=N in the URL"
 	}
 	return "the server refused the call"
+}
+
+// forbids reports whether the server refused a command to the user; inside a script it
+// has other words for it.
+func forbids(text string) bool {
+	return strings.HasPrefix(text, "NOPERM") || strings.Contains(text, "user executing the script can't")
 }
 
 // serverSays is the error that the server answered; "": err is no answer.

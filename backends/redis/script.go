@@ -51,6 +51,21 @@ var mailboxLua string
 //go:embed scripts/page.lua
 var pageLua string
 
+//go:embed scripts/enqueue.lua
+var enqueueLua string
+
+//go:embed scripts/lease.lua
+var leaseLua string
+
+//go:embed scripts/hold.lua
+var holdLua string
+
+//go:embed scripts/keep.lua
+var keepLua string
+
+//go:embed scripts/queued.lua
+var queuedLua string
+
 var (
 	createScript  = newScript("create", createLua, true)
 	commitScript  = newScript("commit", commitLua, true)
@@ -63,4 +78,10 @@ var (
 	loadScript    = newScript("load", loadLua, false)
 	mailboxScript = newScript("mailbox", mailboxLua, false)
 	pageScript    = newScript("page", pageLua, false)
+
+	enqueueScript = newScript("enqueue", enqueueLua, true)
+	leaseScript   = newScript("lease", leaseLua, true)
+	holdScript    = newScript("hold", holdLua, true)
+	keepScript    = newScript("keep", keepLua, true)
+	queuedScript  = newScript("queued", queuedLua, false)
 )

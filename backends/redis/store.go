@@ -16,13 +16,15 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// Store is an open store. It implements store.Store, store.SignalWatcher and
-// store.Checker. Make one with Open.
+// Store is an open store. It implements store.Store, store.SignalWatcher, store.Checker,
+// store.Historian and store.Queue. Make one with Open.
 type Store struct {
 	c    Config
 	addr address.Address
 	srv  *servers
 	log  *slog.Logger
+
+	noQueue string // why the server's user can't have queues; "": it can
 
 	mu     sync.Mutex
 	closed bool
@@ -113,11 +115,15 @@ func (s *Store) Describe(ctx context.Context) (store.Description, error) {
 	if err != nil {
 		return store.Description{}, s.fail(op, store.Key{}, err, false)
 	}
+	can := []string{"watch", "check", "processes", "queue"}
+	if s.noQueue != "" {
+		can = can[:3]
+	}
 	return store.Description{
 		Name: "redis", Version: least.version,
 		Location:   fmt.Sprintf("%s, keys %s:*", s.addr, s.addr.Prefix),
 		Durability: least.durability, Probe: least.how,
-		Capabilities: []string{"watch", "check", "processes"},
+		Capabilities: can,
 	}, nil
 }
 
