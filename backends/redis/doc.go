@@ -28,6 +28,11 @@
 //	    grave                               the tombstone of the record before; alone: it was deleted
 //	loophost:index:session                  a sorted set of ids, in the order of their bytes
 //
+//	loophost:queue:{dispatch}:items         a stream: one entry for each item of a queue
+//	loophost:queue:{dispatch}:leases        a sorted set: when the lease of an entry ends
+//	loophost:queue:{dispatch}:held          a hash: an entry's nonce, delivery and worker
+//	loophost:queue:{dispatch}:ids           a hash: the entry of each id
+//
 // The id stands in the key, so SCAN finds every record and Reindex can make the index
 // again. A record is one key: a Cluster keeps it on one node, any field costs the same
 // however long the log is, and a commit of one entry is one write. HMGET shows a
@@ -48,9 +53,21 @@
 // compares the state with the newest units, ReadLog verifies what it returns, and Check
 // verifies everything.
 //
+// # A queue
+//
+// A queue (store.Queue) is a stream with one consumer group, so the server hands each
+// entry to one worker, and to those who wait in their turn. XINFO GROUPS, XPENDING and
+// HGETALL of …:held show it. Enqueue, Extend, Done, Return and a Lease that finds an item
+// are one script, one round trip. A Lease that finds none waits in XREADGROUP on a
+// connection of its own, outside the pool, and leases what it got by another script; an
+// item whose worker dies between the two is handed out again after two seconds. The keys
+// of a queue lie in one slot. A queue needs no other setting, and of the user +@stream; a
+// user without it has a store without queues. Workers that hold a lease when the server
+// fails over go on, or are fenced where the failover lost it.
+//
 // # Guarantees
 //
-// S-1 to S-13. The durability (S-5) is what the server's settings promise. It is read
+// S-1 to S-13, and those of store.Queue. The durability (S-5) is what the server's settings promise. It is read
 // on every new connection, before anything else is sent over it:
 //
 //	appendonly yes, appendfsync always, no-appendfsync-on-rewrite no   power

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -131,7 +132,7 @@ func TestPermissionsAreTriedAtOpen(t *testing.T) {
 	s.do("acl", "setuser", "most", "on", ">"+secret, "~loophost:*", "+@all", "-hdel")
 	s.do("acl", "setuser", "keys", "on", ">"+secret, "~other:*", "+@all")
 	s.do("acl", "setuser", "least", "on", ">"+secret, "~loophost:*",
-		"+@hash", "+@sortedset", "+@scripting", "+@connection", "+info", "+time", "+unlink", "+scan", "+wait")
+		"+@hash", "+@sortedset", "+@stream", "+@scripting", "+@connection", "+info", "+time", "+unlink", "+scan", "+wait")
 	url := func(user string) string { return "redis://" + user + ":" + secret + "@" + s.addr() }
 	wantSaid(t, "a user without HDEL", open(t, url("most")), store.ErrUnavailable, "ACL SETUSER", "NOPERM")
 	wantSaid(t, "a user of other keys", open(t, url("keys")), store.ErrUnavailable, "ACL SETUSER", "NOPERM")
@@ -151,6 +152,21 @@ func TestPermissionsAreTriedAtOpen(t *testing.T) {
 	must[store.CheckReport](t)(st.Check(t.Context(), key))
 	must[int](t)(st.Reindex(t.Context(), store.KindSession))
 	wantKind(t, "delete", st.Delete(t.Context(), key, f), nil)
+	waited := make(chan error, 1)
+	go func() {
+		l, err := st.Lease(t.Context(), dispatches, "w", time.Millisecond, 1)
+		if err == nil {
+			l, err = st.Lease(t.Context(), dispatches, "w", time.Hour, 1)
+		}
+		if err == nil {
+			err = errors.Join(st.Extend(t.Context(), dispatches, l[0].Token, time.Hour), st.Return(t.Context(), dispatches, l[0].Token))
+		}
+		waited <- err
+	}()
+	add(t, st, "a")
+	wantKind(t, "leases, an extension and a return", <-waited, nil)
+	wantKind(t, "done", st.Done(t.Context(), dispatches, take(t, st, time.Hour, "a", 3).Token), nil)
+	wantBacklog(t, st, 0, 0)
 
 	s.do("acl", "setuser", "least", "-evalsha")
 	_, err := st.Commit(t.Context(), key, f, commit(mark, "next"))

@@ -82,6 +82,20 @@ func TestAFailoverThatLosesNothingIsFollowed(t *testing.T) {
 		c.Require = store.Durability{Level: store.LevelPower, Replicas: 1}
 		mark = must[store.Ack](t)(s.Commit(t.Context(), key, fence, c)).Mark
 	}
+	got := make(chan string, 1)
+	go func() { // a worker that asks again when it hears that the store is not available
+		for t.Context().Err() == nil {
+			l, err := s.Lease(t.Context(), dispatches, "w", time.Hour, 1)
+			if err == nil {
+				got <- l[0].ID
+				return
+			}
+			if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknownOutcome) {
+				got <- err.Error()
+				return
+			}
+		}
+	}()
 	f.master.kill()
 	f.promoted(t)
 	var rec store.Record
@@ -99,6 +113,10 @@ func TestAFailoverThatLosesNothingIsFollowed(t *testing.T) {
 	}
 	if rep := must[store.CheckReport](t)(s.Check(t.Context(), key)); len(rep.Findings) > 0 {
 		t.Errorf("got findings %q, want none", rep.Findings)
+	}
+	add(t, s, "after the failover")
+	if id := <-got; id != "after the failover" {
+		t.Errorf("the worker: got %q, want the item", id)
 	}
 }
 

@@ -10,6 +10,7 @@ for i = 4, #ARGV do
   local found = mine[1] and redis.call('XRANGE', KEYS[1], entry, entry) or {}
   if found[1] then
     local n = string.format('%.0f', (tonumber(found[1][2][6] or '') or 0) + 1)
+    redis.call('XCLAIM', KEYS[1], 'workers', 'pickup', '0', entry, 'JUSTID') -- see lease
     redis.call('HSET', KEYS[3], entry, ARGV[1] .. ' ' .. n .. ' ' .. ARGV[2])
     redis.call('ZADD', KEYS[2], ends, entry)
     redis.call('XCLAIM', KEYS[1], 'workers', 'held', '0', entry, 'JUSTID')

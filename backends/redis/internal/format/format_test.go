@@ -197,3 +197,16 @@ func FuzzParseTexts(f *testing.F) {
 		}
 	})
 }
+
+// A token is read as it was written, or not at all.
+func FuzzToken(f *testing.F) {
+	for _, s := range []string{"", ".", "1-0.", ".a", "1-0.5f0c-1", "1-0.5f0c.1", "1-0.x y", "a\x00.b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		entry, nonce, ok := ParseToken(token)
+		if ok && (Token(entry, nonce) != token || entry == "" || nonce == "" || strings.ContainsAny(nonce, " .\x00")) {
+			t.Errorf("%q: got the entry %q and the nonce %q, want them to make the token again", token, entry, nonce)
+		}
+	})
+}
