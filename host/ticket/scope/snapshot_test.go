@@ -70,13 +70,7 @@ func TestALostSnapshotCostsTimeAndCheckTellsOfIt(t *testing.T) {
 		fill(t, s, 30)
 		s.Close()
 		for _, key := range snapshots(t, st) {
-			f, _, err := st.Acquire(t.Context(), key, store.Claim{Owner: "somebody", Run: uuid.NewString()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := st.Delete(t.Context(), key, f); err != nil {
-				t.Fatal(err)
-			}
+			removeRecord(t, st, key)
 		}
 		again := open(t, at(t), small)
 		wantSame(t, "opened without snapshot", again.State(), s.State())
@@ -91,6 +85,47 @@ func TestALostSnapshotCostsTimeAndCheckTellsOfIt(t *testing.T) {
 		again.Close()
 		wantWhole(t, st, bound.ScopeID)
 	})
+}
+
+func TestASnapshotThatIsNotTheHeadsIsNotUsed(t *testing.T) {
+	st := places(t)["memory"](t)
+	s := create(t, st, small)
+	fill(t, s, 30)
+	s.Close()
+	for _, key := range snapshots(t, st) {
+		rec, err := st.Load(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := st.ReadLog(t.Context(), key, 1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := store.Commit{ID: uuid.NewString(), Head: rec.Head}
+		for _, e := range page.Entries {
+			forged.Entries = append(forged.Entries, []byte(strings.ReplaceAll(string(e.Data), "done", "DONE")))
+		}
+		removeRecord(t, st, key)
+		if _, err := st.Create(t.Context(), key, forged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantSame(t, "opened", open(t, st, small).State(), s.State())
+	r, err := scope.Check(t.Context(), st, bound.ScopeID)
+	if err != nil || len(r.Findings) != 1 || !strings.Contains(r.Findings[0], "snapshot") {
+		t.Errorf("check: got %q, %v, want one finding about the snapshot", r.Findings, err)
+	}
+}
+
+func removeRecord(t *testing.T, st store.Store, key store.Key) {
+	t.Helper()
+	f, _, err := st.Acquire(t.Context(), key, store.Claim{Owner: "somebody", Run: uuid.NewString()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Delete(t.Context(), key, f); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestALargeScopeHasASnapshotOfSeveralRecords(t *testing.T) {

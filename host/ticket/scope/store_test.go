@@ -93,6 +93,39 @@ func TestCommandsThatComeDuringACommitShareTheNext(t *testing.T) {
 	})
 }
 
+func TestACommandThatWasSentIsAnsweredDespiteItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := closing(t, memstore.New().Open())
+		b, gate := &between{Store: st}, make(chan struct{})
+		s := create(t, b, scope.Config{})
+		b.commit = func(ctx context.Context, k store.Key, f store.Fence, c store.Commit) (store.Ack, error) {
+			<-gate
+			return st.Commit(ctx, k, f, c)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var wg sync.WaitGroup
+		for _, id := range []string{"a", "b", "c"} { // a is sent first, then b and c together
+			wg.Go(func() {
+				if _, err := s.Do(ctx, newTicket(id)); err != nil {
+					t.Errorf("%s: got %v, want it carried out", id, err)
+				}
+			})
+			synctest.Wait()
+		}
+		gate <- struct{}{}
+		synctest.Wait()
+		cancel(errGivenUp)
+		synctest.Wait()
+		gate <- struct{}{}
+		wg.Wait()
+		if n := s.State().Seq(); n != 3 {
+			t.Errorf("got seq %d, want 3", n)
+		}
+		_, err := s.Do(ctx, newTicket("d"))
+		wantKind(t, "a command whose context has ended", err, errGivenUp)
+	})
+}
+
 var errGivenUp = errors.New("given up")
 
 func TestWhatTheStoreDoesNotTakeFailsAlone(t *testing.T) {
@@ -163,7 +196,8 @@ func TestAStoreThatLostWhatItAcknowledgedIsWrittenNoMore(t *testing.T) {
 	}
 	for name, n := range map[string]int{"shorter": 2, "as long": 3, "longer": 5} {
 		t.Run(name, func(t *testing.T) {
-			b := &between{Store: closing(t, memstore.NewWith(memstore.Config{Clock: now}).Open())}
+			first := closing(t, memstore.NewWith(memstore.Config{Clock: now}).Open())
+			b := &between{Store: first}
 			s := create(t, b, scope.Config{})
 			for _, id := range []string{"a", "b", "c"} {
 				do(t, s, newTicket(id))
@@ -182,6 +216,9 @@ func TestAStoreThatLostWhatItAcknowledgedIsWrittenNoMore(t *testing.T) {
 			if got := raw(t, b.Store); string(got) != string(stored) {
 				t.Errorf("something was written:\n%s\nwant\n%s", got, stored)
 			}
+			b.Store = first
+			_, err = s.Do(t.Context(), newTicket("d"))
+			wantKind(t, "a command after the lost history came back", err, store.ErrRegressed)
 		})
 	}
 	t.Run("made anew", func(t *testing.T) {
