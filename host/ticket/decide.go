@@ -32,12 +32,12 @@ func (s *State) Decide(c Command) (Decision, error) {
 	if n := len(c.OperationID); n == 0 || n > MaxIDBytes {
 		return Decision{}, &Error{Op: op, Kind: InvalidTransition, Detail: fmt.Sprintf("the operation id has %d bytes; it needs 1 to %d", n, MaxIDBytes)}
 	}
-	request, err := canonicalRequest(c.Request)
-	if err != nil {
-		return Decision{}, err
-	}
+	request, unwritable := canonicalRequest(c.Request)
 	if stored, ok := s.receipts.Get(c.OperationID); ok {
 		return s.replay(op, c, request, stored)
+	}
+	if unwritable != nil {
+		return Decision{}, unwritable
 	}
 	if c.OnlyAt != nil && *c.OnlyAt != s.seq {
 		return Decision{}, &Error{Op: op, Kind: RevisionConflict, Detail: fmt.Sprintf("the scope is at seq %d; the command was decided at %d", s.seq, *c.OnlyAt)}
@@ -45,6 +45,9 @@ func (s *State) Decide(c Command) (Decision, error) {
 	next := *s
 	d := &draft{state: &next, by: c.Principal, op: op, operation: c.OperationID}
 	if err := d.known(); err != nil {
+		return Decision{}, err
+	}
+	if err := d.unreserved(c.Request); err != nil {
 		return Decision{}, err
 	}
 	if err := c.Request.decide(d); err != nil {
@@ -63,6 +66,8 @@ func (s *State) Decide(c Command) (Decision, error) {
 	return Decision{Receipt: r, Next: &next, Entry: Entry{Seq: next.seq, Receipt: data, Events: d.events}}, nil
 }
 
+// replay answers a command whose id is known. request is nil where it can't be written,
+// and then it is not the one that was carried out.
 func (s *State) replay(op string, c Command, request, stored []byte) (Decision, error) {
 	r, err := decodeReceipt(stored)
 	switch {
@@ -107,6 +112,20 @@ func (d *draft) known() error {
 		return d.refuse(ScopeDenied, "", "the command has no principal")
 	case d.by.role == RoleSupervisor && d.by.id != d.state.binding.SupervisorSessionID:
 		return d.refuse(ScopeDenied, "", "session %q does not supervise this scope", d.by.id)
+	}
+	return nil
+}
+
+// unreserved refuses an id that a report prescribes for a request that is none: it
+// would keep the report from ever being made.
+func (d *draft) unreserved(r Request) error {
+	if _, report := r.(interface{ Operation() string }); report {
+		return nil
+	}
+	for _, prefix := range []string{admitPrefix, stopPrefix, submitPrefix} {
+		if strings.HasPrefix(d.operation, prefix) {
+			return d.refuse(ScopeDenied, d.operation, "ids that begin with %q are a runtime's; choose another", prefix)
+		}
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ func TestEveryLimitRefuses(t *testing.T) {
 	}
 	p.refuse(boss, batch(0), InvalidTransition)
 	p.refuse(boss, batch(MaxBatch+1), InvalidTransition)
-	p.do(boss, batch(MaxBatch))
+	p.do(boss, batch(MaxDependencies+1))
+	newPlay(t).do(boss, batch(MaxBatch))
 	for _, id := range []string{"", "-a", ".a", "a/b", "a@1", "a b", "ä", strings.Repeat("x", MaxTicketIDBytes+1)} {
 		p.refuse(boss, Create{Tickets: []NewTicket{newTicket(id, 1)}}, InvalidTransition)
 	}
@@ -35,6 +36,7 @@ func TestEveryLimitRefuses(t *testing.T) {
 	most := many[1:]
 	p.do(boss, Revise{Ticket: "a", DependsOn: &most})
 	p.refuse(boss, Revise{Ticket: "none"}, ScopeDenied)
+	p.refuse(boss, Revise{Ticket: "a"}, InvalidTransition)
 
 	long := strings.Repeat("x", MaxTextBytes+1)
 	for _, reason := range []string{"", " \n", long} {

@@ -11,7 +11,7 @@ import (
 
 // Command is one wish of one principal, under an id that makes it happen once (T-1).
 type Command struct {
-	OperationID string // 1–256 bytes; of Admit, Stop and Submit the one that the request prescribes
+	OperationID string // 1–256 bytes; of Admit, Stop and Submit the one that the request prescribes, and of nothing else one like it
 	Principal   Principal
 	Request     Request
 	// OnlyAt, if not nil, is the scope's seq that the command was decided on; at any

@@ -15,6 +15,18 @@ type play struct {
 	s   *State
 	log *State
 	n   int // operations that play named
+
+	of   *State // whose canonical bytes are as they were when it was new
+	were []byte
+}
+
+// before is the scope's canonical bytes as they were when the state was new.
+func (p *play) before() []byte {
+	p.t.Helper()
+	if p.of != p.s {
+		p.of, p.were = p.s, canonical(p.t, p.s)
+	}
+	return p.were
 }
 
 var (
@@ -55,7 +67,7 @@ func (p *play) do(by Principal, requests ...Request) {
 
 func (p *play) command(c Command) Decision {
 	p.t.Helper()
-	before := canonical(p.t, p.s)
+	before := p.before()
 	d, err := p.s.Decide(c)
 	if err != nil {
 		p.t.Fatalf("%s: %v", c.Request.Type(), err)
@@ -81,7 +93,7 @@ func (p *play) command(c Command) Decision {
 		p.t.Fatalf("%s: its entry: %v", c.Request.Type(), err)
 	}
 	p.s = d.Next
-	if got, want := canonical(p.t, p.log), canonical(p.t, p.s); !bytes.Equal(got, want) {
+	if got, want := canonical(p.t, p.log), p.before(); !bytes.Equal(got, want) {
 		p.t.Fatalf("after %s the log gives\n%s\nwant\n%s", c.Request.Type(), got, want)
 	}
 	return d
@@ -95,7 +107,7 @@ func (p *play) refuse(by Principal, r Request, want Kind) error {
 
 func (p *play) refuseCommand(c Command, want Kind) error {
 	p.t.Helper()
-	before := canonical(p.t, p.s)
+	before := p.before()
 	d, err := p.s.Decide(c)
 	var refusal *Error
 	if !errors.As(err, &refusal) || !errors.Is(err, want) {

@@ -92,6 +92,9 @@ func (r Revise) decide(d *draft) error {
 	if _, ok := next(ticketMoves, t.State, onRevise, ""); !ok {
 		return d.refuse(InvalidTransition, t.ID, "the ticket is %s; that needs %s", t.State, either(sources(ticketMoves, onRevise)))
 	}
+	if r.Contract == nil && r.DependsOn == nil {
+		return d.refuse(InvalidTransition, t.ID, "the revision changes neither the contract nor the dependencies")
+	}
 	if r.Contract != nil {
 		if err := d.contract(t.ID, r.Contract); err != nil {
 			return err

@@ -4,13 +4,17 @@ import "slices"
 
 // Operation ids of what a runtime reports, so that a report happens once however
 // often and by whomever it is made.
-func admitOperation(key string) string { return "runtime-admit/" + key }
+const (
+	admitPrefix  = "runtime-admit/"
+	stopPrefix   = "runtime-stop/"
+	submitPrefix = "runtime-submit/"
+)
 
-func stopOperation(r RuntimeReceipt) string { return "runtime-stop/" + r.DispatchKey + "/" + r.RunID }
+func admitOperation(key string) string { return admitPrefix + key }
 
-func submitOperation(r RuntimeReceipt) string {
-	return "runtime-submit/" + r.DispatchKey + "/" + r.RunID
-}
+func stopOperation(r RuntimeReceipt) string { return stopPrefix + r.DispatchKey + "/" + r.RunID }
+
+func submitOperation(r RuntimeReceipt) string { return submitPrefix + r.DispatchKey + "/" + r.RunID }
 
 // Admit lets one run of one child begin; the assignment is admitted and running.
 // By the runtime that runs it. A receipt that replays is no permission to run: what

@@ -40,6 +40,12 @@ func TestAnOperationHappensOnce(t *testing.T) {
 	p.refuseCommand(other, IdempotencyConflict)
 	other.Request = MarkReady{of("a")}
 	p.refuseCommand(other, IdempotencyConflict)
+	large := newTicket("b", 1)
+	large.Parent = strings.Repeat("x", MaxRequestBytes)
+	other.Request = Create{Tickets: []NewTicket{large}}
+	p.refuseCommand(other, IdempotencyConflict)
+	other.Principal = ann
+	p.refuseCommand(other, ScopeDenied)
 	stranger := create
 	stranger.Principal = ann
 	p.refuseCommand(stranger, ScopeDenied)
@@ -57,6 +63,24 @@ func TestAnOperationIDHasBounds(t *testing.T) {
 	p.refuseCommand(Command{OperationID: "", Principal: boss, Request: r}, InvalidTransition)
 	p.refuseCommand(Command{OperationID: strings.Repeat("x", 257), Principal: boss, Request: r}, InvalidTransition)
 	p.command(Command{OperationID: strings.Repeat("x", 256), Principal: boss, Request: r})
+}
+
+// T-1: nobody can take the id under which a report will be made.
+func TestTheIDsOfReportsAreReserved(t *testing.T) {
+	p := newPlay(t)
+	p.start("a", 1)
+	d := p.dispatch("a@1", "run")
+	admit, err := d.Admit(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{admit.Operation(), processStop(d, true).Operation(), submit(d).Operation()} {
+		for _, by := range []Principal{boss, ann} {
+			p.refuseCommand(Command{OperationID: id, Principal: by, Request: Pause{of("a")}}, ScopeDenied)
+		}
+		p.refuseCommand(Command{OperationID: id, Principal: host1, Request: TakeOver{}}, ScopeDenied)
+	}
+	p.do(host1, admit, processStop(d, true), submit(d))
 }
 
 // T-1: equal wishes have equal bytes, in whatever order a set was written.

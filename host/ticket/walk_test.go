@@ -138,7 +138,7 @@ func (w *walk) next() Command {
 func (w *walk) step() {
 	w.t.Helper()
 	c, before := w.next(), w.s
-	bytesBefore := canonical(w.t, before)
+	bytesBefore := w.before()
 	if _, err := before.Decide(c); err != nil {
 		var refusal *Error
 		if !errors.As(err, &refusal) || !slices.Contains(Kinds(), refusal.Kind) {
