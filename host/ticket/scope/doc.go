@@ -12,7 +12,7 @@
 //	scope/<id>               shared (S-2). head: binding, seq, authority, tip, snapshot
 //	                         log: entry 1 ◀─ 2 ◀─ 3 … each names the hash of the one before
 //	scope-snapshot/<name>    the state at one seq, in parts; written once
-//	coordinator/<id>         no content; its owner has the coordinator's lease
+//	coordinator/<id>         only a head that says whose; its owner has the coordinator's lease
 //	artifact/<sha256>        what a child made; written once
 //
 // A command is one entry, so the log is as long as the scope is at seq. It costs one

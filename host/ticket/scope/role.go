@@ -46,7 +46,7 @@ type Role struct {
 // errRoleClosed ends a role that its holder gave back.
 var errRoleClosed = errors.New("the coordinator's role was given back")
 
-// Coordinate takes the coordinator's role and keeps its lease. The epoch rises
+// Coordinate takes the coordinator's role and keeps its lease, also after ctx. The epoch rises
 // unless c.Host has the role already. A lease of the same host is its own, left behind
 // by an attempt that failed, and is taken over; so a host asks once at a time. Errors:
 // store.ErrBusy while another host holds the lease (Error.Holder says which and until
