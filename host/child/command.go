@@ -91,7 +91,7 @@ func (c Command) begin(ctx context.Context, t *Task) (_ execution, err error) {
 		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
 	}
 	e.loop, err = t.told(ctx, host.RunSpec{
-		System: text, Iterations: 1, Rounds: 1, Timeout: c.Timeout, DrainTimeout: c.Grace,
+		Iterations: 1, Rounds: 1, Timeout: c.Timeout, DrainTimeout: c.Grace,
 		Provider: plugin.FuncProvider{Name: "command", Fn: e.complete},
 	})
 	if err == nil {
@@ -238,13 +238,14 @@ func (e *commandExecution) abandon() error {
 
 // capture reads a pipe to its end and keeps the first bytes.
 type capture struct {
+	pipe *os.File
 	done chan struct{}
 	data []byte
 	over bool
 }
 
 func newCapture(r *os.File, limit int) *capture {
-	c := &capture{done: make(chan struct{})}
+	c := &capture{pipe: r, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		defer r.Close()
@@ -257,8 +258,13 @@ func newCapture(r *os.File, limit int) *capture {
 	return c
 }
 
+// pipeGrace is how long a pipe is read after everybody who should write it is gone:
+// one that left the group and its mark behind may hold it open for ever.
+const pipeGrace = 2 * time.Second
+
 // wait gives what was kept, and whether there was more.
 func (c *capture) wait() (string, bool) {
+	_ = c.pipe.SetReadDeadline(time.Now().Add(pipeGrace)) // closed already: all was read
 	<-c.done
 	return string(c.data), c.over
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,8 +26,9 @@ func alive(t *testing.T, file string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(data)) + "/stat")
-	return err == nil && !strings.Contains(string(stat), ") Z ")
+	// One that is on its way out has no memory any more, though it is listed still.
+	environ, err := os.ReadFile("/proc/" + strings.TrimSpace(string(data)) + "/environ")
+	return err == nil && len(environ) > 0
 }
 
 // appears waits for a file.
@@ -190,5 +193,28 @@ func TestAnAbandonedCommandNeverRuns(t *testing.T) {
 	}
 	if err := task.Abandon(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A process that hides from its group can't be found, and must not hold the worker.
+func TestAProcessThatHidesDoesNotHoldTheWorker(t *testing.T) {
+	needsLinux(t)
+	r := newRig(t, nil)
+	id := r.start("a", contract())
+	file := filepath.Join(t.TempDir(), "pid")
+	o, err := r.runner.Run(t.Context(), id, sh(`env -i PATH="$PATH" X=1 setsid sh -c 'echo $$ >$0; exec sleep 600' $1 & while [ ! -s $1 ]; do :; done; echo done`, file))
+	if err != nil || o.Status != ticket.ChildCompleted {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	if !alive(t, file) {
+		t.Fatal("the process was found after all: the test shows nothing")
+	}
+	data, _ := os.ReadFile(file)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
 	}
 }

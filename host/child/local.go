@@ -13,8 +13,8 @@ import (
 // Local is work done by a counted loop inside this process, under a task instance of
 // its own.
 type Local struct {
-	// Spec is the loop. Objective and System, where they are "", are made of what the
-	// child is told: see Prompt. Its tools are asked for only under the run's permit
+	// Spec is the loop. The assignment (see Prompt) is added to System; Objective "" is
+	// the contract's. Its tools are asked for only under the run's permit
 	// (T-5), and only those that the contract allows, if it names any.
 	Spec host.RunSpec
 }

@@ -40,15 +40,17 @@ func Prompt(spec ticket.DispatchSpec, contents map[string][]byte) string {
 // system message has it whole.
 const shortObjective = "Do the assignment that the system message describes, and answer with its result."
 
-// told fills in what the child is told where the caller left it out.
+// told adds what the child is told: the assignment to the system message, and the
+// objective where the caller left it out.
 func (t *Task) told(ctx context.Context, spec host.RunSpec) (host.RunSpec, error) {
-	if spec.System == "" {
-		text, err := t.prompt(ctx)
-		if err != nil {
-			return spec, err
-		}
-		spec.System = text
+	text, err := t.prompt(ctx)
+	if err != nil {
+		return spec, err
 	}
+	if spec.System != "" {
+		text = spec.System + "\n\n" + text
+	}
+	spec.System = text
 	if spec.Objective == "" {
 		if spec.Objective = t.spec.Contract.Objective; len(spec.Objective) > loop.MaxObjectiveBytes {
 			spec.Objective = shortObjective

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -51,6 +53,7 @@ type CoordinatorConfig struct {
 type Coordinator struct {
 	c        CoordinatorConfig
 	enqueued map[string]time.Time // intents by assignment: when they were enqueued last
+	settled  atomic.Uint64        // one more than the seq at which a whole step changed nothing; 0: none yet
 }
 
 // NewCoordinator makes a coordinator. It touches nothing.
@@ -78,12 +81,23 @@ func (c *Coordinator) Run(ctx context.Context) error {
 			c.hold(ctx, role)
 			role.Close()
 		case errors.Is(err, store.ErrBusy):
+			c.settled.Store(elsewhere)
 		default:
 			c.c.Logger.Warn("the coordinator's role can't be taken", "scope", c.c.Scope.Binding().ScopeID, "error", err)
 		}
 		pause(ctx, min(c.c.Sweep, c.c.TTL/2))
 	}
 	return context.Cause(ctx)
+}
+
+// elsewhere is what settled holds while another host has the role.
+const elsewhere = math.MaxUint64
+
+// Settled reports whether this coordinator has nothing to do at a seq of the scope: it
+// looked at everything there, and changed nothing, or another host has the role.
+func (c *Coordinator) Settled(seq uint64) bool {
+	at := c.settled.Load()
+	return at == elsewhere || at == seq+1
 }
 
 // Pass takes the role, does once what is to be done, and gives it back. changed says
@@ -125,6 +139,9 @@ func (c *Coordinator) hold(ctx context.Context, role *scope.Role) {
 		}
 		if c.c.Scope.State().Seq() != seq {
 			continue // what was done may have made more possible
+		}
+		if sweep {
+			c.settled.Store(seq + 1)
 		}
 		wait, done := context.WithDeadline(ctx, swept.Add(c.c.Sweep))
 		_, _ = c.c.Scope.Wait(wait, seq) // the step that follows looks anew, whatever it says

@@ -152,6 +152,11 @@ func Alive(id Identity) (bool, error) {
 	return err == nil && p.start == id.Start && !p.dead, err
 }
 
+// bareLooks is how often clear looks at a process without an environment until it
+// takes it for one that has none for good: a process that becomes another program has
+// none for a moment, and must not be missed in it.
+const bareLooks = 40
+
 // clear kills until nothing is left.
 func (id Identity) clear(ctx context.Context, ours bool) error {
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -162,10 +167,19 @@ func (id Identity) clear(ctx context.Context, ours bool) error {
 			return fmt.Errorf("%w: kill the group %d: %w", ErrUnproved, id.PID, err)
 		}
 	}
-	for clean := 0; ; {
+	for clean, bare := 0, 0; ; {
 		s, err := id.look(ours)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUnproved, err)
+		}
+		if s.empty() && s.bare && bare < bareLooks {
+			bare++
+			select {
+			case <-tick.C:
+				continue
+			case <-ctx.Done():
+				return fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx))
+			}
 		}
 		if s.empty() {
 			if len(s.unsure) > 0 {

@@ -79,8 +79,10 @@ func alive(t *testing.T, pid string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := inspect(n)
-	return err == nil && !p.dead
+	// One that is on its way out has no memory any more, though it is listed still.
+	_, err = os.ReadFile("/proc/" + pid + "/environ")
+	p, ierr := inspect(n)
+	return err == nil && ierr == nil && !p.dead
 }
 
 func TestAHeldCommandDoesNothing(t *testing.T) {

@@ -15,7 +15,11 @@ type process struct {
 	pid, group int
 	start      uint64 // clock ticks since boot
 	dead       bool   // a zombie: it runs nothing any more
+	kernel     bool   // a thread of the kernel
 }
+
+// kernelThread is PF_KTHREAD of the process flags, proc(5).
+const kernelThread = 0x00200000
 
 // Boot names this boot of this machine and the process namespace, within which a
 // process id and a start time mean one process.
@@ -61,7 +65,11 @@ func inspect(pid int) (process, error) {
 	if err != nil {
 		return process{}, fmt.Errorf("process %d: start time: %w", pid, err)
 	}
-	return process{pid: pid, group: group, start: start, dead: fields[0] == "Z" || fields[0] == "X"}, nil
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	if err != nil {
+		return process{}, fmt.Errorf("process %d: flags: %w", pid, err)
+	}
+	return process{pid: pid, group: group, start: start, dead: fields[0] == "Z" || fields[0] == "X", kernel: flags&kernelThread != 0}, nil
 }
 
 // gone makes one error of the ways in which /proc says that a process is not there.
@@ -101,20 +109,34 @@ func processes() ([]process, error) {
 	return out, nil
 }
 
-// marked reports whether the process inherited the mark. known is false where this
-// user may not look.
-func (p process) marked(mark string) (yes, known bool) {
+// belonging is what the environment of a process says of a mark.
+type belonging int
+
+const (
+	stranger belonging = iota // it did not inherit the mark, or it is gone: one without memory runs nothing more
+	marked                    // it did
+	hidden                    // this user may not look
+	bare                      // it has no environment: between two programs, or for good
+)
+
+// belongs looks whether the process inherited the mark.
+func (p process) belongs(mark string) belonging {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-	if err != nil {
-		return false, errors.Is(gone(err), fs.ErrNotExist)
+	switch {
+	case err != nil && errors.Is(gone(err), fs.ErrNotExist):
+		return stranger
+	case err != nil:
+		return hidden
+	case len(data) == 0:
+		return bare
 	}
 	want := []byte(MarkVariable + "=" + mark)
 	for line := range bytes.SplitSeq(data, []byte{0}) {
 		if bytes.Equal(line, want) {
-			return true, true
+			return marked
 		}
 	}
-	return false, true
+	return stranger
 }
 
 // survey is what is left of a group.
@@ -122,6 +144,7 @@ type survey struct {
 	leader  bool      // it lives
 	members []process // the others that live and surely belong to it
 	unsure  []process // in a group of that number, and nobody can say whose it is
+	bare    bool      // a process without an environment is there: it may be about to have one
 }
 
 // look finds what is left of the group. ours says that the caller holds its leader
@@ -139,7 +162,7 @@ func (id Identity) look(ours bool) (survey, error) {
 		}
 	}
 	for _, p := range all {
-		if p.dead || p.pid == id.PID && p.start == id.Start || p.start < id.Start {
+		if p.dead || p.kernel || p.pid == id.PID && p.start == id.Start || p.start < id.Start {
 			continue
 		}
 		inGroup := p.group == id.PID
@@ -153,11 +176,16 @@ func (id Identity) look(ours bool) (survey, error) {
 			}
 			continue
 		}
-		switch yes, known := p.marked(id.Mark); {
-		case yes:
+		switch b := p.belongs(id.Mark); {
+		case b == marked:
 			s.members = append(s.members, p)
-		case inGroup && !known:
-			s.unsure = append(s.unsure, p)
+		case b == bare:
+			s.bare = true
+			fallthrough
+		case b == hidden:
+			if inGroup {
+				s.unsure = append(s.unsure, p)
+			}
 		}
 	}
 	return s, nil
