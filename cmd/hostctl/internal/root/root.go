@@ -18,6 +18,7 @@ import (
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/session"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/storecheck"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/version"
+	"github.com/loophost/loophost/cmd/hostctl/internal/verb/worker"
 	"github.com/loophost/loophost/host"
 )
 
@@ -50,7 +51,9 @@ Exit codes: 0 done, 1 error, 2 usage, 10 stopped, 11 budget exhausted, 12 cancel
 	cmd.PersistentFlags().BoolVar(&env.NoColor, "no-color", false, "no colours (also: NO_COLOR)")
 	runCmd := run.NewCommand(env)
 	runCmd.Annotations = map[string]string{ownSignals: "yes"}
-	cmd.AddCommand(runCmd, session.NewCommand(env), plugin.NewCommand(env), storecheck.NewCommand(env), conform.NewCommand(env), conform.NewOwnerCommand(env), version.NewCommand(env))
+	workerCmd := worker.NewCommand(env)
+	workerCmd.Annotations = map[string]string{ownSignals: "yes"}
+	cmd.AddCommand(runCmd, workerCmd, session.NewCommand(env), plugin.NewCommand(env), storecheck.NewCommand(env), conform.NewCommand(env), conform.NewOwnerCommand(env), version.NewCommand(env))
 	cmd.InitDefaultCompletionCmd()
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exit.UsageError{Text: verb.Name(c) + err.Error() + "; see " + c.CommandPath() + " --help", Err: err}

@@ -61,11 +61,20 @@ func Alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // Register adds run's flags to fs.
 func (f *Flags) Register(fs *pflag.FlagSet) {
-	f.Output = cli.NewFormat(cli.Text, cli.JSON, cli.JSONL)
 	fs.SetNormalizeFunc(Alias)
 	fs.StringVarP(&f.Prompt, "prompt", "p", "", "the objective, instead of the argument; - reads stdin, @FILE a file")
 	fs.StringVar(&f.Session, "session", "", "session `ID`, created if it is not there (default: a new UUIDv7)")
 	fs.StringVarP(&f.Resume, "resume", "r", "", "session `ID` that must exist")
+	f.RegisterAgent(fs)
+	fs.BoolVar(&f.NewLoop, "new-loop", false, "start a new loop where an earlier run died in the middle")
+	fs.StringVar(&f.Once, "once", "", "report a loop that ended under this `KEY` again instead of running it again; needs --session")
+}
+
+// RegisterAgent adds the flags that say what an agent is, whatever its objective and
+// session are.
+func (f *Flags) RegisterAgent(fs *pflag.FlagSet) {
+	f.Output = cli.NewFormat(cli.Text, cli.JSON, cli.JSONL)
+	fs.SetNormalizeFunc(Alias)
 	fs.StringVar(&f.Store, "store", "", "store `URL`: fs:, fs:/path, memory: or redis://host (default: fs:, in your state folder; LOOPHOST_STORE)")
 	fs.StringVar(&f.Provider, "provider", "", "provider plugin: a bundled `NAME` or the path of a .wasm; demo needs no key and no network")
 	fs.StringVarP(&f.Model, "model", "m", "", "`MODEL` name, or PROVIDER/MODEL")
@@ -82,8 +91,6 @@ func (f *Flags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.System, "system", "", "system prompt, `TEXT` or @FILE")
 	fs.VarP(f.Output, "output", "o", "what stdout gets")
 	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "print no progress, only errors and the answer")
-	fs.BoolVar(&f.NewLoop, "new-loop", false, "start a new loop where an earlier run died in the middle")
-	fs.StringVar(&f.Once, "once", "", "report a loop that ended under this `KEY` again instead of running it again; needs --session")
 	fs.StringVar(&f.Workspace, "workspace", "", "`DIR` that tools may touch")
 	fs.StringArrayVar(&f.HookOpts, "hook-opt", nil, "`NAME.KEY=VALUE` for a hook or tool; VALUE may be JSON or @FILE (repeatable)")
 	fs.StringArrayVar(&f.ProviderOpts, "provider-opt", nil, "`KEY=VALUE` for the provider; VALUE may be JSON or @FILE (repeatable)")
