@@ -207,6 +207,7 @@ func TestWhatIsStoredIsReadStrictly(t *testing.T) {
 		}
 		for _, change := range [][2]string{
 			{`"schema":1`, `"schema":2`},
+			{`"scope_id":"scope"`, `"scope_id":""`},
 			{`"schema":1`, `"schema":1,"schema":1`},
 			{`"schema":1`, `"note":1,"schema":1`},
 			{`"seq":`, `"Seq":`},

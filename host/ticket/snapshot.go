@@ -129,6 +129,9 @@ func (b *Builder) Add(data []byte) error {
 	if p.Schema != SnapshotSchema {
 		return bad(fmt.Sprintf("schema %d is unknown; this host knows %d", p.Schema, SnapshotSchema), nil)
 	}
+	if err := p.Binding.Validate(); err != nil {
+		return bad(err.Error(), nil)
+	}
 	head := State{binding: p.Binding, seq: p.Seq, authority: Authority{p.AuthorityEpoch, p.Coordinator}}
 	if b.state == nil {
 		b.state = &head
