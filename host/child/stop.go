@@ -28,20 +28,11 @@ func (t *Task) writeStop(ctx context.Context, r ticket.StopReceipt) error {
 // putStop puts a receipt into a child's metadata. It is written once: the same again
 // is nothing new, another one is denied (T-6).
 func putStop(c *host.Child, r ticket.StopReceipt) error {
-	if err := r.Validate(); err != nil {
+	value, changed, err := r.Store(c.Metadata)
+	if err != nil || !changed {
 		return err
 	}
-	data, err := r.Canonical()
-	if err != nil {
-		return err
-	}
-	switch have, ok := c.Metadata[ticket.MetaOwnedStop]; {
-	case ok && have == string(data):
-		return nil
-	case ok:
-		return refuse("stop", r.Receipt.DispatchKey, ticket.ScopeDenied, nil, "the child has another stop receipt; one is written once")
-	}
-	c.Metadata[ticket.MetaOwnedStop] = string(data)
+	c.Metadata[ticket.MetaOwnedStop] = value
 	if r.TaskInstance != nil {
 		c.Metadata[ticket.MetaTaskState], c.Metadata[ticket.MetaTaskInstance] = ticket.TaskStopped, *r.TaskInstance
 	}
