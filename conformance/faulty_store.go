@@ -2,12 +2,14 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/loophost/loophost/host/store"
 )
 
-// Store is the wrapped store. It has exactly the optional abilities of the inner one.
+// Store is the wrapped store. It can watch and check if the inner one can; it offers
+// neither a history nor queues, and says so.
 func (f *Faulty) Store() store.Store {
 	_, watches := f.inner.(store.SignalWatcher)
 	_, checks := f.inner.(store.Checker)
@@ -39,7 +41,9 @@ type faultyStore struct{ f *Faulty }
 var _ store.Store = faultyStore{}
 
 func (s faultyStore) Describe(ctx context.Context) (store.Description, error) {
-	return do(ctx, s.f, Call{Op: OpDescribe}, s.f.inner.Describe)
+	d, err := do(ctx, s.f, Call{Op: OpDescribe}, s.f.inner.Describe)
+	d.Capabilities = slices.DeleteFunc(slices.Clone(d.Capabilities), func(c string) bool { return c == "queue" })
+	return d, err
 }
 
 func (s faultyStore) Create(ctx context.Context, key store.Key, c store.Commit) (store.Ack, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loophost/loophost/host/store"
+	"github.com/loophost/loophost/host/store/memstore"
 )
 
 // faultRig is a record on mini, owned through a faulty handle.
@@ -198,5 +199,24 @@ func TestEveryCallCanFailAndIsRecorded(t *testing.T) {
 	}
 	if want = append(want, OpWatch, OpCheck); !slices.Equal(got, want) {
 		t.Errorf("recorded: want %v, got %v", want, got)
+	}
+}
+
+// What the description lists is what the wrapped store can do.
+func TestAFaultyStoreSaysThatItHasNoQueues(t *testing.T) {
+	s := memstore.New().Open()
+	defer s.Close()
+	faulty := NewFaulty(s).Store()
+	d, err := faulty.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, queues := faulty.(store.Queue)
+	_, checks := faulty.(store.Checker)
+	if queues || d.Has("queue") {
+		t.Errorf("queue: got it listed %t and there %t, want neither", d.Has("queue"), queues)
+	}
+	if checks != d.Has("check") {
+		t.Errorf("check: got it listed %t and there %t, want the same", d.Has("check"), checks)
 	}
 }

@@ -155,6 +155,57 @@ func TestARecordThatMovesIsFollowed(t *testing.T) {
 	}
 }
 
+// A worker that waits hears of an item also when its queue has moved to another node.
+func TestAQueueThatMovesIsFollowed(t *testing.T) {
+	nodes := startCluster(t, 3, everysec...)
+	s := openStore(t, clusterURL(nodes))
+	items, leases, held, ids := format.QueueKeys("loophost", dispatches)
+	slot := nodes[0].do("cluster", "keyslot", items).(int64)
+	for _, k := range []string{leases, held, ids} {
+		if got := nodes[0].do("cluster", "keyslot", k); got != slot {
+			t.Errorf("%s: got the slot %v, want %d as of %s", k, got, slot, items)
+		}
+	}
+	from := int(slot) * 3 / slots
+	to := (from + 1) % 3
+	id := func(i int) string { return nodes[i].do("cluster", "myid").(string) }
+	add(t, s, "leased")
+	l := take(t, s, time.Hour, "leased", 1)
+	got := make(chan string, 1)
+	go func() {
+		for t.Context().Err() == nil {
+			l, err := s.Lease(t.Context(), dispatches, "w", time.Hour, 1)
+			if err == nil {
+				got <- l[0].ID
+				return
+			}
+			if !errors.Is(err, store.ErrUnavailable) {
+				got <- err.Error()
+				return
+			}
+		}
+	}()
+	eventually(t, "a worker that waits", 30*time.Second, func() error {
+		if !strings.Contains(fmt.Sprint(nodes[from].do("client", "list")), "cmd=xreadgroup") {
+			return errors.New("nobody waits")
+		}
+		return nil
+	})
+	nodes[to].do("cluster", "setslot", slot, "importing", id(from))
+	nodes[from].do("cluster", "setslot", slot, "migrating", id(to))
+	nodes[from].do("migrate", "127.0.0.1", nodes[to].port, "", 0, 5000, "keys", items, leases, held, ids)
+	for _, n := range nodes {
+		n.do("cluster", "setslot", slot, "node", id(to))
+	}
+	eventually(t, "an item on the new node", 20*time.Second, func() error {
+		return s.Enqueue(t.Context(), dispatches, store.Item{ID: "moved"})
+	})
+	if id := <-got; id != "moved" {
+		t.Errorf("the worker: got %q, want the item", id)
+	}
+	wantKind(t, "done of what was leased before the move", s.Done(t.Context(), dispatches, l.Token), nil)
+}
+
 func TestAClusterWithoutANodeIsUnavailable(t *testing.T) {
 	nodes := startCluster(t, 3, everysec...)
 	s := openStore(t, clusterURL(nodes, "timeout=500ms"))

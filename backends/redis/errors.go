@@ -59,6 +59,9 @@ func (s *Store) fail(op string, key store.Key, err error, writes bool) error {
 		for _, x := range explained {
 			if word == x.word {
 				e.Kind, e.Detail = x.kind, x.detail
+				if word == "MOVED" && s.srv.cluster != nil { // to where this client does not know yet
+					e.Kind, e.Detail = store.ErrUnavailable, "the Cluster has moved the record to another node; try again soon"
+				}
 				return e
 			}
 		}

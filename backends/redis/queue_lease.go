@@ -91,6 +91,20 @@ func (l *leaser) pickUp(ctx context.Context, wait time.Duration) (entries []any,
 		}
 		l.own = n.alone()
 	}
+	entries, err = l.read(ctx, wait)
+	if to, moved := redirected(err, "MOVED"); moved && l.s.srv.cluster != nil {
+		n, nodeErr := l.s.srv.at(ctx, to)
+		if nodeErr != nil {
+			return nil, err
+		}
+		l.drop()
+		l.own = n.alone()
+		return l.read(ctx, wait)
+	}
+	return entries, err
+}
+
+func (l *leaser) read(ctx context.Context, wait time.Duration) (entries []any, err error) {
 	own := l.own
 	defer context.AfterFunc(ctx, func() { _ = own.Close() })() // it says only that it was closed
 	streams, err := own.XReadGroup(context.WithoutCancel(ctx), &goredis.XReadGroupArgs{
