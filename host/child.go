@@ -35,7 +35,8 @@ var childKeys = map[string]bool{
 	ticket.MetaTaskInstance: true, ticket.MetaProcessIdentity: true,
 }
 
-// Validate checks ids, status and metadata. The error wraps loop.ErrState.
+// Validate checks ids, status and metadata. The error wraps loop.ErrState, and
+// ticket.ScopeDenied where a value of the metadata is too long to be a proof (M-4).
 func (c *Child) Validate() error {
 	why := ""
 	switch {
@@ -54,7 +55,10 @@ func (c *Child) Validate() error {
 		case !childKeys[key]:
 			why = fmt.Sprintf("metadata key %q is unknown", key)
 		case len(value) > ticket.MaxChildValueBytes:
-			why = fmt.Sprintf("metadata %s has %d bytes; at most %d are allowed", key, len(value), ticket.MaxChildValueBytes)
+			return fmt.Errorf("%w: session head: child: %w", loop.ErrState, &ticket.Error{
+				Op: "document", Key: key, Kind: ticket.ScopeDenied,
+				Detail: fmt.Sprintf("it has %d bytes; at most %d are allowed", len(value), ticket.MaxChildValueBytes),
+			})
 		}
 	}
 	if c.Worker != nil && why == "" {

@@ -84,7 +84,7 @@ func TestAnUpdateThatIsRefusedChangesNothing(t *testing.T) {
 		"root":                    func(c *host.Child) { c.Root = strings.Repeat("x", 257) },
 		"status":                  func(c *host.Child) { c.Status = "idle" },
 		"metadata key":            func(c *host.Child) { c.Metadata["a plugin's"] = "x" },
-		"metadata " + "ticket.di": func(c *host.Child) { c.Metadata[ticket.MetaDispatch] = strings.Repeat("x", 4097) },
+		"ticket.dispatch.v1: sco": func(c *host.Child) { c.Metadata[ticket.MetaDispatch] = strings.Repeat("x", 4097) },
 		"actor":                   func(c *host.Child) { c.Actor = &ticket.Activation{ID: "a"} },
 		"worker":                  func(c *host.Child) { c.Worker = &ticket.ProcessIdentity{} },
 	} {
@@ -99,6 +99,20 @@ func TestAnUpdateThatIsRefusedChangesNothing(t *testing.T) {
 	plain := r.open("plain")
 	if err := plain.UpdateChild(ctx, func(*host.Child) error { return nil }); !errors.Is(err, host.ErrNotAChild) {
 		t.Errorf("of a session that is no child: got %v, want %v", err, host.ErrNotAChild)
+	}
+}
+
+// M-4: a document that is too long for a proof denies the scope, wherever it is met.
+func TestADocumentThatIsTooLongIsDenied(t *testing.T) {
+	c := newChild()
+	c.Metadata[ticket.MetaOwnedStop] = strings.Repeat("x", ticket.MaxChildValueBytes)
+	if err := c.Validate(); err != nil {
+		t.Errorf("of the most bytes that are allowed: got %v, want none", err)
+	}
+	c.Metadata[ticket.MetaOwnedStop] += "x"
+	err := c.Validate()
+	if !errors.Is(err, ticket.ScopeDenied) || !errors.Is(err, loop.ErrState) || !strings.Contains(err.Error(), ticket.MetaOwnedStop+": scope_denied: it has 4097 bytes") {
+		t.Errorf("one byte more: got %v, want %v that names the document", err, ticket.ScopeDenied)
 	}
 }
 
