@@ -10,7 +10,7 @@ import (
 
 func sharedCases() []Case {
 	return []Case{
-		core("S-2/shared-kind", "Records of a shared kind commit with a fence that has only the birth; birth and revision must still be equal.", sharedKind),
+		core("S-2/shared-kind", "Records of a shared kind commit with an empty fence, or one that has only the birth; birth and revision must still be equal.", sharedKind),
 		core("S-2/shared-kind-has-no-owner", "A record of a shared kind can't be acquired, renewed or released.", sharedNoOwner),
 		core("S-2/shared-kind-delete", "A record of a shared kind is deleted under its birth, and only under it.", sharedDelete),
 	}
@@ -28,10 +28,11 @@ func sharedKind(ctx context.Context, e *Env) error {
 	if err := a.advance(ctx, 1); err != nil {
 		return failf("under the birth alone: %w", err)
 	}
-	b := &actor{e: e, s: other, key: a.key, fence: a.fence, mark: a.mark, n: 100}
+	b := &actor{e: e, s: other, key: a.key, mark: a.mark, n: 100}
 	if err := b.advance(ctx, 1); err != nil {
-		return failf("a second writer: %w", err)
+		return failf("a second writer, under an empty fence: %w", err)
 	}
+	b.fence = a.fence
 	before, err := b.look(ctx)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ var defects = []defect{
 	"no fence check", "fence on commits but not on deletes", "renews under any fence", "releases under any fence", "resolves under any fence",
 	"ignores the birth of a fence", "ignores the generation of a fence", "ignores the owner of a fence", "ignores the run of a fence", "takes a later birth for equal",
 	"an empty fence opens everything", "an empty fence opens an unowned record", "a fence is bound to its handle", "fenced errors name no fence", "ignores the birth a commit builds on",
-	"shared records need no birth", "shared records can be acquired", "last writer wins", "check and write are two steps", "checks the revision before the fence",
+	"shared records need no birth", "shared records take no empty fence", "shared records can be acquired", "last writer wins", "check and write are two steps", "checks the revision before the fence",
 	"revision compared as float", "revision kept in 32 bits", "accepts a newer revision", "conflicts name no revision",
 	"generations are not minted again", "a run keeps its generation", "release only ends the lease", "release forgets the generation", "cuts long owners",
 	"nobody is ever busy", "force waits too", "checks, then acquires", "ignores the expected generation", "busy names no holder", "checks no claim",
