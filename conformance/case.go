@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ type Profile string
 const (
 	ProfileCore    Profile = "core"    // the storage rules S-1 to S-13
 	ProfileLoop    Profile = "loop"    // the counted loop on the store: M-1, M-2, M-3, M-6
-	ProfileTickets Profile = "tickets" // the work queue; stop receipts: M-4
+	ProfileTickets Profile = "tickets" // the work queue; tickets and stop receipts: T-1 to T-15, M-4
 	ProfileCrash   Profile = "crash"   // killed processes and damaged data: M-5, S-5, S-7
 	ProfileCluster Profile = "cluster" // failover, where the backend has one
 )
@@ -37,6 +38,7 @@ const (
 	NeedLeases  Need = "leases"  // the store knows a live owner by its lease alone
 	NeedProcess Need = "process" // the store reaches durability level process or more
 	NeedQueue   Need = "queue"   // the store is a store.Queue and says so
+	NeedGroups  Need = "groups"  // the system can prove that a process group is gone
 )
 
 // Case is one check of one rule.
@@ -78,6 +80,9 @@ func (c Case) missing(h Harness, d store.Description) string {
 		case NeedQueue:
 			ok = d.Has("queue")
 			why = "the store offers no work queue (store.Queue)"
+		case NeedGroups:
+			ok = runtime.GOOS == "linux"
+			why = "this system can't prove that a process group is gone; Linux can"
 		default:
 			why = "the case needs " + string(n) + ", which this suite does not know"
 		}
@@ -105,7 +110,7 @@ func Cases(profiles ...Profile) []Case {
 		birthCases(),
 		signalCases(), wakeCases(),
 		loopCases(), crashCases(),
-		queueCases(),
+		queueCases(), ticketCases(),
 	)
 	slices.SortStableFunc(all, func(a, b Case) int { return byRule(a.Rule(), b.Rule()) })
 	if len(profiles) == 0 {

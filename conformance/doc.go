@@ -24,6 +24,14 @@
 // of a store's work queue, where it offers one: one holder, delivered
 // again, fenced tokens, order, ids, waiting, durability, limits, contexts.
 //
+// # Tickets
+//
+// The profile tickets runs a supervisor's scope, its children and the proofs that they
+// stopped (T-1 to T-15) on the store: packages host/ticket, scope and child as they
+// are. Each row of the stop-receipt matrix (M-4) is a case. A proof is corrupted in the
+// child's own record, by an owner of it; after each refusal the scope's bytes,
+// process_stopped and the submissions are what they were, read through another handle.
+//
 // # What a result means
 //
 // A case passes, fails, or is skipped with a reason. A skipped case of the

@@ -37,6 +37,7 @@ type Env struct {
 	keys    map[store.Key]bool  // records of other kinds
 	queued  []string            // queues
 	notes   []string
+	ends    []func() // what must end before the handles do
 }
 
 // newEnv makes the environment of one case. The namespace keeps two runs on
@@ -115,6 +116,13 @@ func (e *Env) UUID() string {
 	return uuid.UUID(b).String()
 }
 
+// atEnd calls f when the case is over, before its handles are closed.
+func (e *Env) atEnd(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ends = append(e.ends, f)
+}
+
 // Note adds a remark to the case's result: what could not be tried, and why.
 func (e *Env) Note(format string, args ...any) {
 	e.mu.Lock()
@@ -130,6 +138,13 @@ const cleanupTime = 20 * time.Second
 func (e *Env) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
+	e.mu.Lock()
+	ends := e.ends
+	e.ends = nil
+	e.mu.Unlock()
+	for _, end := range slices.Backward(ends) {
+		end()
+	}
 	if s, err := e.Harness.Open(ctx); err == nil {
 		for _, k := range e.leftovers(ctx, s) {
 			remove(ctx, s, k)
