@@ -23,10 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var (
-	boss = ticket.Supervisor("boss")
-	user = ticket.User("ada")
-)
+var boss = ticket.Supervisor("boss")
 
 // rig is a scope with a host over one store.
 type rig struct {
@@ -168,15 +165,6 @@ func says(text string, during func(ctx context.Context)) plugin.Provider {
 
 func local(p plugin.Provider) child.Local {
 	return child.Local{Spec: host.RunSpec{Iterations: 1, Rounds: 3, Provider: p, Model: "a-model"}}
-}
-
-func within(t *testing.T, what string, ch <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-ch:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%s did not happen", what)
-	}
 }
 
 func needsLinux(t *testing.T) {
