@@ -125,6 +125,11 @@ func (c *Coordinator) hold(ctx context.Context, role *scope.Role) {
 	defer cancel(nil)
 	defer context.AfterFunc(role.Context(), func() { cancel(context.Cause(role.Context())) })()
 	c.c.Logger.Info("coordinating", "scope", c.c.Scope.Binding().ScopeID, "epoch", c.c.Scope.State().Authority().Epoch)
+	if n, err := scope.Sweep(ctx, c.c.Store); err != nil && ctx.Err() == nil {
+		c.c.Logger.Warn("snapshots that nobody needs may be left", "error", err)
+	} else if n > 0 {
+		c.c.Logger.Info("snapshots that nobody needs were removed", "records", n)
+	}
 	swept := time.Time{}
 	for ctx.Err() == nil {
 		sweep := time.Since(swept) >= c.c.Sweep
@@ -159,7 +164,7 @@ func (c *Coordinator) step(ctx context.Context, role *scope.Role, sweep bool) er
 	w := work{c: c, ctx: ctx, role: role}
 	w.group.SetLimit(parallel)
 	if sweep {
-		for a := range s.Assignments() {
+		for a := range s.Unsettled() {
 			w.look(s, a)
 		}
 	}
@@ -244,10 +249,6 @@ func bounded(operation string) string {
 // look sees whether an assignment's worker is gone, and takes it as far as can be.
 func (w *work) look(s *ticket.State, a *ticket.Assignment) {
 	switch t, _ := s.Ticket(a.Ticket); {
-	case a.State == ticket.AssignmentSubmitted, a.State == ticket.Failed && a.ProcessStopped, a.State == ticket.AssignmentCancelled && a.ProcessStopped:
-		return
-	case a.Runtime == nil && (a.State == ticket.Failed || a.State == ticket.AssignmentCancelled):
-		return // it never ran
 	case a.Runtime == nil && a.State == ticket.DispatchPending && a.ContractRevision != t.ContractRevision:
 		w.fail(a, "the contract was revised before the attempt was admitted")
 		return

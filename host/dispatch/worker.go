@@ -186,7 +186,7 @@ func (w *Worker) keep(ctx context.Context, l store.Leased) {
 func (w *Worker) sweep(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s, err := w.c.Scope.Refresh(ctx); err == nil {
-			for a := range s.Assignments() {
+			for a := range s.Unsettled() {
 				if a.State != ticket.OutcomeUnknown || a.Runtime == nil || a.ProcessStopped {
 					continue
 				}
