@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/token"
-
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
+	"github.com/loophost/loophost/cmd/hostctl/internal/strictyaml"
 )
 
 // MaxConfigBytes bounds a project's file.
@@ -74,35 +72,17 @@ func ReadFile(path string, must bool) (*File, error) {
 // with their line.
 func Parse(path string, data []byte) (*File, error) {
 	f := &File{path: path}
-	body, bad, err := document(data)
-	if bad != nil {
-		return nil, exit.Usagef("config file %s: %s", placeOf(path, bad.at), bad.text)
+	body, err := strictyaml.Document(data)
+	if err == nil {
+		err = strictyaml.Counts(body, "iterations", "rounds", "max-tokens-total")
 	}
-	if err == nil && body != nil {
-		err = yaml.NodeToValue(body, f, yaml.Strict())
+	if err == nil {
+		err = strictyaml.Decode(body, f, "those of hostctl run's flags that a project may set")
 	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return f, nil
+	if bad, ok := errors.AsType[*strictyaml.Error](err); ok {
+		return nil, &exit.UsageError{Text: "config file " + bad.In(path), Err: err}
 	}
-	var at yaml.Error
-	if !errors.As(err, &at) {
-		return nil, exit.Usagef("config file %s: %w", path, err)
-	}
-	where := placeOf(path, at.GetToken())
-	text := at.GetMessage()
-	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) && unknown.Token != nil {
-		text = fmt.Sprintf("unknown key %q; the keys are those of hostctl run's flags that a project may set", unknown.Token.Value)
-	}
-	return nil, &exit.UsageError{Text: fmt.Sprintf("config file %s: %s", where, text), Err: err}
-}
-
-// placeOf is path with the line of a token, where that is known.
-func placeOf(path string, t *token.Token) string {
-	if t == nil || t.Position == nil {
-		return path
-	}
-	return fmt.Sprintf("%s:%d", path, t.Position.Line)
+	return f, err
 }
 
 // Path is the file's path for people; "" where there is none.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
+	"github.com/loophost/loophost/cmd/hostctl/internal/strictyaml"
 )
 
 // swelling is a file whose aliases stand for 9 to the power of n values.
@@ -36,7 +37,7 @@ func TestAHostileConfigFileIsOneUsageErrorWithItsLine(t *testing.T) {
 		{"maps in maps in one line", "hook-opt: " + strings.Repeat("{a: ", 1<<17), ":1: values are nested"},
 		{"lists in lists in one line", strings.Repeat("- ", 1<<18), ":1: values are nested"},
 		{"keys of keys", strings.Repeat("? ", 1<<18), ":1: values are nested"},
-		{"one level too many", nested(maxConfigDepth), fmt.Sprintf(":%d: values are nested", maxConfigDepth+1)},
+		{"one level too many", nested(strictyaml.MaxDepth), fmt.Sprintf(":%d: values are nested", strictyaml.MaxDepth+1)},
 		{"a fraction of an iteration", "provider: demo\niterations: 1.5\n", ":2: iterations is 1.5; it must be a whole number"},
 		{"rounds as a float", "rounds: 3.0\n", ":1: rounds is 3.0"},
 		{"tokens as an exponent", "max-tokens-total: 1e3\n", ":1: max-tokens-total"},
@@ -66,7 +67,7 @@ func TestAHostileConfigFileIsOneUsageErrorWithItsLine(t *testing.T) {
 }
 
 func TestAHarmlessConfigFileIsStillRead(t *testing.T) {
-	deep := "provider-opt:\n  rules: " + strings.Repeat("[", maxConfigDepth-2) + strings.Repeat("]", maxConfigDepth-2) + "\n"
+	deep := "provider-opt:\n  rules: " + strings.Repeat("[", strictyaml.MaxDepth-2) + strings.Repeat("]", strictyaml.MaxDepth-2) + "\n"
 	for name, data := range map[string]string{
 		"nothing": "", "a comment": "# nothing\n", "an empty document": "---\n", "one marked document": "---\nrounds: 3\n...\n",
 		"the deepest that is allowed": deep, "a long flat list": "hook:\n" + strings.Repeat("- redact\n", 20_000), "hexadecimal": "rounds: 0x10\n",
