@@ -92,7 +92,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	j := &job{changed: make(chan struct{})}
 	j.cmd = exec.Command(ts.Getenv("HOSTCTL"), args[1:]...)
 	j.cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"HOME", "PATH", "XDG_CACHE_HOME", "LOOPHOST_STORE", "NO_COLOR", "TMPDIR"} {
+	for _, name := range []string{"HOME", "PATH", "XDG_CACHE_HOME", "LOOPHOST_STORE", "LOOPHOST_SCOPE", "NO_COLOR", "TMPDIR"} {
 		j.cmd.Env = append(j.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	if tty {

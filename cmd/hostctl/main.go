@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"os/user"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -35,6 +37,7 @@ func main() {
 	app := &cli.App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTTY: terminal(os.Stdin), OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr), Width: width(os.Stderr),
+		Size: func() (columns, rows int) { return size(os.Stdout) }, User: userName(),
 		Getenv: os.Getenv, Now: time.Now, NewID: newID, Signals: signals, Exit: leave,
 	}
 	library := loader.Library{Names: bundled.Names, Digest: bundled.Digest, Manifest: bundled.Manifest, Module: bundled.Module}
@@ -46,11 +49,25 @@ func leave(code exit.Code) { os.Exit(int(code)) }
 func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func width(f *os.File) int {
-	columns, _, err := term.GetSize(int(f.Fd()))
-	if err != nil { // no terminal
-		return 0
-	}
+	columns, _ := size(f)
 	return columns
+}
+
+func size(f *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil { // no terminal
+		return 0, 0
+	}
+	return columns, rows
+}
+
+// userName is the system's name of the user, or the number where it has none: in a
+// container, say.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "uid-" + strconv.Itoa(os.Getuid())
 }
 
 // newID mints a UUIDv7, so that ids sort by the time of their making.

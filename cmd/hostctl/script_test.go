@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 //	await NAME PATTERN       wait until NAME prints a line that matches, after the last match
 //	signal NAME SIGNAL       INT, TERM, HUP, KILL, STOP, CONT
 //	finish NAME CODE         wait for its end; its output becomes stdout and stderr
+//	runtime WHAT ASSIGNMENT  report as a worker: admit, complete, fail, submit TEXT, lose
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
 
 // runScripts runs the scripts of a folder, with more environment variables.
@@ -58,6 +59,7 @@ func runScripts(t *testing.T, dir string, more map[string]string) {
 			e.Setenv("XDG_STATE_HOME", "")
 			e.Setenv("XDG_CACHE_HOME", cache)
 			e.Setenv("LOOPHOST_STORE", "")
+			e.Setenv("LOOPHOST_SCOPE", "")
 			e.Setenv("REPO", repo)
 			e.Setenv("HOSTCTL", hostctl)
 			for name, value := range more {
@@ -74,7 +76,7 @@ func runScripts(t *testing.T, dir string, more map[string]string) {
 			return os.MkdirAll(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exit": cmdExit, "field": cmdField, "start": cmdStart, "await": cmdAwait, "signal": cmdSignal, "finish": cmdFinish,
+			"exit": cmdExit, "field": cmdField, "start": cmdStart, "await": cmdAwait, "signal": cmdSignal, "finish": cmdFinish, "runtime": cmdRuntime,
 		},
 	})
 }

@@ -19,9 +19,12 @@ type App struct {
 	// InTTY, OutTTY and ErrTTY say which streams are terminals.
 	InTTY, OutTTY, ErrTTY bool
 	Width                 int // columns of the terminal; 0: not known
-	Getenv                func(string) string
-	Now                   func() time.Time
-	NewID                 func() string // of new sessions: UUIDv7
+	// Size measures the terminal that stdout is, in columns and rows; 0: not known. nil: never known.
+	Size   func() (columns, rows int)
+	Getenv func(string) string
+	User   string // the system's name of who runs the command; "": not known
+	Now    func() time.Time
+	NewID  func() string // of new sessions: UUIDv7
 	// Signals brings SIGINT, SIGTERM and SIGHUP.
 	Signals <-chan os.Signal
 	// Exit leaves the process at once, when a person insists.

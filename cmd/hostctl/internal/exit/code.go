@@ -20,6 +20,9 @@ const (
 	RecoveryUnsupported Code = 16  // an earlier run died in the middle
 	StoreError          Code = 17  // the ending is not known to be durable, or the record can't be read
 	GoalUnmet           Code = 18  // all iterations done, the verifier never passed
+	Submitted           Code = 20  // tickets: a result waits for acceptance
+	NeedsPerson         Code = 21  // tickets: a draft, a block or a stop that nothing proves waits for a person
+	UnderWay            Code = 22  // tickets: work goes on; what was waited for has not happened yet
 	Interrupted         Code = 130 // left at once on a signal; the next start says what happened
 )
 
@@ -41,12 +44,18 @@ const (
 	OutcomeStoreError          Outcome = "store_error"
 	OutcomeUsageError          Outcome = "usage_error"
 	OutcomeError               Outcome = "error"
+
+	// Of tickets; failed and cancelled are theirs too.
+	OutcomeAccepted    Outcome = "accepted"
+	OutcomeSubmitted   Outcome = "submitted"
+	OutcomeNeedsPerson Outcome = "needs_person"
+	OutcomeUnderWay    Outcome = "under_way"
 )
 
 // CodeOf is the exit code of an outcome.
 func CodeOf(o Outcome) Code {
 	switch o {
-	case OutcomeCompleted, OutcomeGoalMet:
+	case OutcomeCompleted, OutcomeGoalMet, OutcomeAccepted:
 		return OK
 	case OutcomeUsageError:
 		return Usage
@@ -68,6 +77,12 @@ func CodeOf(o Outcome) Code {
 		return StoreError
 	case OutcomeGoalUnmet:
 		return GoalUnmet
+	case OutcomeSubmitted:
+		return Submitted
+	case OutcomeNeedsPerson:
+		return NeedsPerson
+	case OutcomeUnderWay:
+		return UnderWay
 	}
 	return Error
 }

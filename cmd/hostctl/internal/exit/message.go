@@ -13,7 +13,9 @@ import (
 
 // Hints words the commands that a message tells a person to run next.
 type Hints struct {
-	Store string // the store's URL where --store named it; "": the default one or the environment's
+	Store     string // the store's URL where --store named it; "": the default one or the environment's
+	Scope     string // the ticket scope where --scope named it; "": the default one or the environment's
+	Operation string // the id of the operation that was tried; "": none
 }
 
 // Command is hostctl VERB for session id, then the rest of its arguments.
@@ -32,6 +34,14 @@ func (h Hints) Command(verb, id, rest string) string {
 		s += " " + Quote(id)
 	}
 	return s
+}
+
+// Ticket is hostctl ticket VERB for a ticket or assignment, then the rest of its arguments.
+func (h Hints) Ticket(verb, id, rest string) string {
+	if h.Scope != "" {
+		rest = strings.TrimSpace("--scope=" + Quote(h.Scope) + " " + rest)
+	}
+	return h.Command("ticket "+verb, id, rest)
 }
 
 // Again is the command that runs another loop in session id.
@@ -63,6 +73,9 @@ func say(kind, session string, err error, hints Hints) (text, next string) {
 	text = err.Error()
 	if errors.As(err, &stored) && session == "" && stored.Key.Kind == store.KindSession {
 		session = stored.Key.ID
+	}
+	if text, next, of := aboutScope(kind, err, stored, hints); of {
+		return text, next
 	}
 	switch kind {
 	case "busy":

@@ -7,6 +7,7 @@ import (
 	"github.com/loophost/loophost/host"
 	"github.com/loophost/loophost/host/loop"
 	"github.com/loophost/loophost/host/store"
+	"github.com/loophost/loophost/host/ticket"
 )
 
 // Verdict is how a command ended.
@@ -22,7 +23,7 @@ type Verdict struct {
 type Problem struct {
 	// Kind is one word: a reason code of the loop, a kind of store error, "usage",
 	// "plugin", "not_approved", "busy", "fenced", "recovery_unsupported",
-	// "not_running", "interrupted" or "error".
+	// "not_running", "interrupted", a kind of package ticket's refusals or "error".
 	Kind    string `json:"kind"`
 	Message string `json:"message"` // what happened and what to do next
 	Next    string `json:"-"`       // what to do next alone; part of Message in JSON
@@ -142,6 +143,9 @@ func classify(err error) (kind string, outcome Outcome) {
 		}
 		return "conformance", OutcomeError
 	}
+	if refused := refusal(err); refused != nil {
+		return string(refused.Kind), OutcomeError
+	}
 	// A store error's own kind, not that of its cause: a record whose id can't be
 	// read is corrupt.
 	own := err
@@ -157,4 +161,17 @@ func classify(err error) (kind string, outcome Outcome) {
 		return "interrupted", OutcomeError
 	}
 	return "error", OutcomeError
+}
+
+// refusal is what package ticket refused, nil where err is another's: also where the
+// store is damaged and a refusal says in what.
+func refusal(err error) *ticket.Error {
+	refused, ok := errors.AsType[*ticket.Error](err)
+	if !ok {
+		return nil
+	}
+	if stored, ok := errors.AsType[*store.Error](err); ok && errors.Is(stored, refused) {
+		return nil
+	}
+	return refused
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/run"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/session"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/storecheck"
+	"github.com/loophost/loophost/cmd/hostctl/internal/verb/ticket"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/version"
 	"github.com/loophost/loophost/cmd/hostctl/internal/verb/worker"
 	"github.com/loophost/loophost/host"
@@ -40,7 +41,8 @@ func NewCommand(env *verb.Env) *cobra.Command {
 one begins, and every run has one honest ending.
 
 Exit codes: 0 done, 1 error, 2 usage, 10 stopped, 11 budget exhausted, 12 cancelled,
-13 failed, 14 fenced, 15 busy, 16 recovery unsupported, 17 store error, 18 goal unmet.`,
+13 failed, 14 fenced, 15 busy, 16 recovery unsupported, 17 store error, 18 goal unmet;
+of tickets: 20 submitted, 21 needs a person, 22 under way.`,
 		Example:       "  hostctl run --provider demo \"Try it\"\n  hostctl session list",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -53,7 +55,7 @@ Exit codes: 0 done, 1 error, 2 usage, 10 stopped, 11 budget exhausted, 12 cancel
 	runCmd.Annotations = map[string]string{ownSignals: "yes"}
 	workerCmd := worker.NewCommand(env)
 	workerCmd.Annotations = map[string]string{ownSignals: "yes"}
-	cmd.AddCommand(runCmd, workerCmd, session.NewCommand(env), plugin.NewCommand(env), storecheck.NewCommand(env), conform.NewCommand(env), conform.NewOwnerCommand(env), version.NewCommand(env))
+	cmd.AddCommand(runCmd, workerCmd, session.NewCommand(env), ticket.NewCommand(env), plugin.NewCommand(env), storecheck.NewCommand(env), conform.NewCommand(env), conform.NewOwnerCommand(env), version.NewCommand(env))
 	cmd.InitDefaultCompletionCmd()
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exit.UsageError{Text: verb.Name(c) + err.Error() + "; see " + c.CommandPath() + " --help", Err: err}
