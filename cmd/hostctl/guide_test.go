@@ -34,7 +34,7 @@ func TestTheGuideIsComplete(t *testing.T) {
 	})
 	for _, code := range []exit.Code{
 		exit.OK, exit.Error, exit.Usage, exit.Stopped, exit.BudgetExhausted, exit.Cancelled, exit.Failed, exit.Fenced, exit.Busy,
-		exit.RecoveryUnsupported, exit.StoreError, exit.GoalUnmet, exit.Interrupted,
+		exit.RecoveryUnsupported, exit.StoreError, exit.GoalUnmet, exit.Submitted, exit.NeedsPerson, exit.UnderWay, exit.Interrupted,
 	} {
 		if !strings.Contains(guide, "\n| "+strconv.Itoa(int(code))+" |") {
 			t.Errorf("the guide's table lacks exit code %d", code)

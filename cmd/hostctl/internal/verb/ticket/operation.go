@@ -10,7 +10,7 @@ import (
 
 // maxOperation leaves room for a ticket's id behind the operation's, since a command
 // of this program may be several to the scope.
-const maxOperation = ticket.MaxIDBytes - ticket.MaxTicketIDBytes - len("/ready/")
+const maxOperation = ticket.MaxIDBytes - ticket.MaxTicketIDBytes - 8
 
 // together is how many commands are sent at once: as many as a scope commits together.
 const together = 64
