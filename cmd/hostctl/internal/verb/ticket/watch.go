@@ -30,8 +30,8 @@ const exitTable = `  0   accepted, each of them
 Of several the worst counts; the table is in that order, the best first, then the worst.`
 
 // patience is how long a watch waits for the proof of a stop that a worker may still
-// bring: one that was just started looks after what the one before it left.
-const patience = 5 * time.Second
+// bring: workers look for what others left every few seconds.
+const patience = 15 * time.Second
 
 // tick is how often a screen is redrawn where nothing happens.
 const tick = time.Second
