@@ -20,6 +20,7 @@ func queueCases() []Case {
 		q("Q-1/shared-work", "Workers at two handles get every item, each exactly once while its lease runs.", queueSharedWork),
 		q("Q-1/queues-are-apart", "What is in one queue is in no other, and the counts say what is in each.", queueApart),
 		q("Q-2/lease-ran-out", "An item whose lease ran out is handed out again, whole, and says how often it was.", queueAgain),
+		q("Q-2/gone-worker", "What a worker had that is gone is handed out again: at once where the store knows who lives, else when the lease ran out.", queueGoneWorker),
 		q("Q-2/wakes-at-the-end", "Who waits gets an item when its lease runs out.", queueWakesAtEnd),
 		q("Q-2/extended", "An extended lease keeps its item.", queueExtended),
 		q("Q-3/late-token", "The token of a worker that lost its lease changes nothing any more.", queueLateToken),

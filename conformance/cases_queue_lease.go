@@ -156,6 +156,35 @@ func queueAgain(ctx context.Context, e *Env) error {
 	return errors.Join(err, w[1].done(ctx, l))
 }
 
+func queueGoneWorker(ctx context.Context, e *Env) error {
+	w, err := e.queues(ctx, "gone", 2)
+	if err != nil {
+		return err
+	}
+	if err := w[0].add(ctx, "a"); err != nil {
+		return err
+	}
+	ttl := shortest
+	if e.Store.Has("liveness") {
+		ttl = time.Hour
+	}
+	if _, err := w[0].take(ctx, ttl, "a", 1); err != nil {
+		return err
+	}
+	s, ok := w[0].q.(store.Store)
+	if !ok {
+		return failf("want a handle that is a store.Store, got %T", w[0].q)
+	}
+	if err := wantOK("close", s.Close()); err != nil {
+		return err
+	}
+	if c, ok := e.Harness.(LeaseClock); ok && !e.Store.Has("liveness") {
+		c.AdvanceLeases(time.Second)
+	}
+	l, err := w[1].take(ctx, time.Hour, "a", 2)
+	return errors.Join(err, w[1].done(ctx, l))
+}
+
 // over moves the store's clock.
 func (e *Env) over(d time.Duration) error {
 	if c, ok := e.Harness.(LeaseClock); ok {

@@ -19,6 +19,7 @@
 //	<dir>/queue.d/<name>/
 //	    lock                       an OS lock, held for one change
 //	    journal.jsonl              what was enqueued, leased, done: one line each
+//	    holder-<uuid>              locked by a handle that leases, for as long as it lives
 //	    torn-<offset>-<uuid>       what was left of an unfinished line
 //
 // Everything is text: ls, cat and jq show a record. The number after lock and
@@ -64,7 +65,9 @@
 // say, without the items' data, and reads what others appended: the cost does not depend
 // on how much waits. When most of a journal is past, it is written anew beside the old
 // one and put in its place. A worker that waits holds no lock and looks ten times a
-// second at the length of the journal. Leases run by this machine's clock.
+// second at the length of the journal, and twice a second at the locks of those who hold
+// something: the leases of a process that ended, or of a handle that was closed, end then.
+// All leases run by this machine's clock.
 //
 // A process that is stopped with a queue's lock stops the queue: the others answer
 // ErrUnavailable after ten seconds. A last line that is not whole is set aside; damage

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -67,6 +68,12 @@ func helper(dir string, in io.Reader, out io.Writer) error {
 				}
 				fmt.Fprintf(out, "enqueued %d\n", n)
 			}
+		case "lease": // and keep it
+			got, err := s.Lease(ctx, dispatches, "helper", time.Hour, 1)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "leased %s\n", got[0].ID)
 		case "loop": // until an error or the end of the process
 			for n := 0; ; n++ {
 				c := store.Commit{ID: uuid.NewString(), After: rec.Mark, Head: []byte(fmt.Sprint(n)), Entries: [][]byte{[]byte(fmt.Sprint(n))}}

@@ -41,6 +41,11 @@ type queue struct {
 	sum     uint32     // its checksum
 	live    int64      // bytes of the lines that a new journal would hold
 	st      ledger.Queue[place]
+
+	by     map[string]string // who holds a token
+	holder *os.File          // says that this handle lives; nil: it never leased
+	me     string            // its name
+	buried time.Time         // when the holders were looked at last
 }
 
 // place is where an item was added, which is where its data are.
@@ -54,7 +59,7 @@ func (s *Store) useQueue(ctx context.Context, name string) (*queue, error) {
 	s.mu.Lock()
 	q := s.queues[name]
 	if q == nil {
-		q = &queue{s: s, name: name, key: store.QueueKey(name), turn: make(chan struct{}, 1)}
+		q = &queue{s: s, name: name, key: store.QueueKey(name), turn: make(chan struct{}, 1), by: map[string]string{}}
 		s.queues[name] = q
 	}
 	s.mu.Unlock()
@@ -132,6 +137,9 @@ func (s *Store) Lease(ctx context.Context, name, worker string, ttl time.Duratio
 			if err == nil && q.dir != nil && len(q.st.Next(s.now(), 1)) > 0 {
 				out, err = q.lease(ctx, worker, ttl, max)
 			}
+			if err == nil && len(out) == 0 && q.dir != nil {
+				err = q.bury(ctx)
+			}
 			soonest = q.st.Soonest()
 			return err
 		})
@@ -165,7 +173,10 @@ func (s *Store) await(ctx context.Context, tick <-chan time.Time, soonest time.T
 func (q *queue) lease(ctx context.Context, worker string, ttl time.Duration, max int) (out []store.Leased, err error) {
 	err = q.change(ctx, func(now time.Time) (format.QueueLine, error) {
 		out = nil
-		line := format.QueueLine{Do: format.QueueLease, Worker: worker, Until: now.Add(ttl).UTC().Round(0)}
+		if err := q.hold(); err != nil {
+			return format.QueueLine{}, err
+		}
+		line := format.QueueLine{Do: format.QueueLease, Worker: worker, By: q.me, Until: now.Add(ttl).UTC().Round(0)}
 		for _, u := range q.st.Next(now, max) {
 			token, err := uuid.NewRandom()
 			if err != nil {
@@ -367,19 +378,26 @@ func (q *queue) apply(l format.QueueLine, p place) error {
 			q.live += p.n
 		}
 	case format.QueueLease:
-		fits = len(l.Items) > 0
+		fits = len(l.Items) > 0 && (l.By == "" || isHolder(l.By))
 		for _, i := range l.Items {
 			fits = i.Token != "" && q.st.Hold(i.ID, i.Token, l.Worker, l.Until) && fits
+			q.by[i.Token] = l.By
+		}
+	case format.QueueGone:
+		if fits = isHolder(l.By); fits {
+			q.gone(l.By, l.Until)
 		}
 	case format.QueueExtend:
 		fits = q.st.Extend(l.Token, l.Until)
 	case format.QueueReturn:
 		fits = q.st.Back(l.Token)
+		delete(q.by, l.Token)
 	case format.QueueDone:
 		if u := q.st.Holds(l.Token); u != nil {
 			q.live -= u.Data.n
 		}
 		fits = q.st.Remove(l.Token)
+		delete(q.by, l.Token)
 	}
 	if !fits {
 		return q.corrupt(p.at, errors.New("the line does not fit to those before it"))

@@ -103,7 +103,7 @@ func (q *queue) open() error {
 func (q *queue) close() error {
 	err := q.forget()
 	if q.dir != nil {
-		err = errors.Join(err, q.lock.Close(), q.dir.Close())
+		err = errors.Join(err, q.letGo(), q.lock.Close(), q.dir.Close())
 		q.dir, q.lock, q.named = nil, nil, false
 	}
 	return err
@@ -116,6 +116,7 @@ func (q *queue) forget() error {
 		err = q.journal.Close()
 	}
 	q.journal, q.at, q.last, q.end, q.sum, q.live, q.st = nil, disk.Sight{}, 0, 0, 0, 0, ledger.Queue[place]{}
+	q.by = map[string]string{}
 	return err
 }
 
@@ -276,7 +277,7 @@ func (q *queue) compact() (err error) {
 		}
 		put(add)
 		if u.Token != "" {
-			put(format.QueueLine{Do: format.QueueLease, Items: []format.QueueItem{{ID: u.ID, Token: u.Token}}, Worker: u.Worker, Until: u.Expires})
+			put(format.QueueLine{Do: format.QueueLease, Items: []format.QueueItem{{ID: u.ID, Token: u.Token}}, Worker: u.Worker, By: q.by[u.Token], Until: u.Expires})
 		}
 	})
 	if err == nil {

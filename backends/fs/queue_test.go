@@ -137,6 +137,7 @@ func TestAQueueChangeWritesOnceAndFlushesOnce(t *testing.T) {
 	wantKind(t, "open", err, nil)
 	defer func() { wantKind(t, "close", s.Close(), nil) }()
 	add(t, s, "first")
+	lease(t, s, time.Hour) // makes the file that says that this handle lives
 	for _, waiting := range []int{1, 400} {
 		for n := range waiting {
 			add(t, s, fmt.Sprint(waiting, " ", n))
@@ -276,6 +277,40 @@ func TestAKilledProcessLosesNoQueuedItem(t *testing.T) {
 		for b := must[store.Backlog](t)(s.Queued(t.Context(), dispatches)); b.Waiting > 0; b.Waiting-- {
 			wantKind(t, "done", s.Done(t.Context(), dispatches, lease(t, s, time.Hour).Token), nil)
 		}
+	}
+}
+
+// A worker that is killed loses what it holds at once, not at the end of the lease, and
+// one that lives keeps it.
+func TestAKilledWorkerLosesItsLeaseAtOnce(t *testing.T) {
+	dir := scratch(t)
+	s := openStore(t, dir)
+	_, err := s.Create(t.Context(), key, commit(store.Mark{}, "{}")) // the helper owns a record
+	wantKind(t, "create", err, nil)
+	add(t, s, "killed", "alive")
+	old := filepath.Join(filepath.Dir(queueJournal(dir)), holderName("of-a-killed-process"))
+	wantKind(t, "leave a file", os.WriteFile(old, nil, 0o600), nil)
+	p := startProcess(t, dir)
+	p.say("lease")
+	if id := p.read("leased"); id != "killed" {
+		t.Fatalf("the other process leased %q, want the first item", id)
+	}
+	other := openStore(t, dir)
+	alive := lease(t, other, time.Hour)
+	p.kill()
+	l := lease(t, s, time.Hour)
+	if l.ID != "killed" || l.Delivery != 2 {
+		t.Errorf("got %q at delivery %d, want what the killed process held, at 2", l.ID, l.Delivery)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*holderEvery)
+	defer cancel()
+	_, err = s.Lease(ctx, dispatches, "w", time.Hour, 1)
+	wantKind(t, "a lease of what a living handle holds", err, context.DeadlineExceeded)
+	wantKind(t, "done by the one that lives", other.Done(t.Context(), dispatches, alive.Token), nil)
+	wantKind(t, "done", s.Done(t.Context(), dispatches, l.Token), nil)
+	files := must[[]string](t)(filepath.Glob(filepath.Join(filepath.Dir(queueJournal(dir)), "holder-*")))
+	if len(files) != 2 {
+		t.Errorf("got %d files of holders, want those of the two that live", len(files))
 	}
 }
 

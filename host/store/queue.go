@@ -32,7 +32,9 @@ const (
 // enqueue it again: an id that is there already is not added twice.
 //
 // Items that were never delivered come in the order in which they were enqueued, and
-// those whose lease ran out come before them. A lease runs by the store's clock. Its
+// those whose lease ran out come before them. A lease runs by the store's clock, and ends
+// sooner where the store knows that its worker is gone (capability "liveness"): its
+// process ended, or the handle that leased was closed. Its
 // end alone takes nothing away: a token stays the current one until the item is handed
 // to somebody else.
 //

@@ -11,10 +11,11 @@ import (
 // The changes of a queue's journal.
 const (
 	QueueAdd    = "add"    // Items[0] with Data, at the end; handed out Before times before
-	QueueLease  = "lease"  // Items, each with its Token, to Worker until Until
+	QueueLease  = "lease"  // Items, each with its Token, to Worker of By until Until
 	QueueExtend = "extend" // Token until Until
 	QueueDone   = "done"   // Token
 	QueueReturn = "return" // Token, to the end
+	QueueGone   = "gone"   // the process of By is gone: its leases end at Until
 )
 
 // QueueLine is one change of a queue, one line of its journal. A change is never more
@@ -24,6 +25,7 @@ type QueueLine struct {
 	Items  []QueueItem `json:"items,omitempty"`
 	Token  string      `json:"token,omitempty"`
 	Worker string      `json:"worker,omitempty"`
+	By     string      `json:"by,omitempty"`
 	Until  time.Time   `json:"until,omitzero"`
 	Before uint64      `json:"before,omitempty"`
 	Data   []byte      `json:"data,omitempty"`
