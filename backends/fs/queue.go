@@ -35,6 +35,7 @@ type queue struct {
 	named   bool // the names of the folder and its files are durable
 	journal disk.File
 	writes  bool       // it is open for writing
+	placed  bool       // its name is durable
 	at      disk.Sight // the journal, as long as it was when it was read last
 	last    int64      // where the last whole line begins
 	end     int64      // where it ends
@@ -294,6 +295,12 @@ func (q *queue) change(ctx context.Context, f func(now time.Time) (format.QueueL
 	line, err := f(q.s.now())
 	if err != nil || line.Do == "" {
 		return err
+	}
+	if !q.placed { // whoever put it there may not have come that far
+		if err := q.dir.Sync("."); err != nil {
+			return err
+		}
+		q.placed = true
 	}
 	if err := q.write(line); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (q *queue) forget() error {
 		err = q.journal.Close()
 	}
 	q.journal, q.at, q.last, q.end, q.sum, q.live, q.st = nil, disk.Sight{}, 0, 0, 0, 0, ledger.Queue[place]{}
-	q.by = map[string]string{}
+	q.by, q.placed = map[string]string{}, false
 	return err
 }
 
@@ -172,9 +172,8 @@ func (q *queue) openJournal(locked bool) error {
 	q.writes = err == nil
 	switch {
 	case isAbsent(err) && locked: // somebody moved it away
-		if f, err = q.dir.OpenFile(queueJournalName, os.O_RDWR|os.O_CREATE); err == nil {
-			q.writes, err = true, q.dir.Sync(".")
-		}
+		f, err = q.dir.OpenFile(queueJournalName, os.O_RDWR|os.O_CREATE)
+		q.writes = err == nil
 	case isAbsent(err):
 		return nil
 	case err != nil && !locked:

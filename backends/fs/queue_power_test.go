@@ -146,6 +146,35 @@ func TestAPowerLossAtAnyMomentLeavesAQueueWithAllThatWasAcknowledged(t *testing.
 	t.Logf("%d steps, %d changes on the disk: %d states reopened (%s=%d)", len(l.steps), len(l.rec.changes), tried, seedVariable, seed)
 }
 
+// A process may be killed after it put a new journal in place and before it flushed that
+// name. Whoever writes next flushes it first, or a power loss brings the old one back.
+func TestANewQueueJournalOfAKilledProcessIsFlushedByTheNext(t *testing.T) {
+	base := scratch(t)
+	dir := filepath.Join(base, "store")
+	s := openStore(t, dir)
+	add(t, s, "a", "b")
+	rec := &recording{base: base}
+	other, err := open(Config{Dir: dir}, rec)
+	wantKind(t, "open", err, nil)
+	defer func() { wantKind(t, "close", other.Close(), nil) }()
+	add(t, other, "c")
+	journal := must[[]byte](t)(os.ReadFile(queueJournal(dir)))
+	wantKind(t, "write", os.WriteFile(queueJournal(dir)+".new", journal, 0o600), nil)
+	wantKind(t, "put in place", os.Rename(queueJournal(dir)+".new", queueJournal(dir)), nil)
+	before := rec.count()
+	add(t, other, "d")
+	var done []string
+	for _, c := range rec.changes[before:] {
+		done = append(done, string(c.Kind))
+	}
+	if got, want := strings.Join(done, " "), "opened syncedDir wrote synced"; got != want {
+		t.Errorf("the next change does %q, want %q", got, want)
+	}
+	if got, err := contents(t, s); err != nil || got != " | a*0 b*0 c*0 d*0" {
+		t.Errorf("got %q, %v, want all four", got, err)
+	}
+}
+
 // A queue that leaves a flush out is caught, whichever it is.
 func TestThePowerLossSearchOfAQueueMissesNoFlush(t *testing.T) {
 	synced := func(end string) func(disk.Change) bool {
