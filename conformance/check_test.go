@@ -17,7 +17,7 @@ import (
 )
 
 func TestTheTableIsWellFormed(t *testing.T) {
-	id := regexp.MustCompile(`^[LSTM]-[0-9]+(/[a-z0-9-]+)+$`)
+	id := regexp.MustCompile(`^[LSTMQ]-[0-9]+(/[a-z0-9-]+)+$`)
 	seen := map[string]bool{}
 	rules := map[string]bool{}
 	for _, c := range Cases() {
@@ -32,6 +32,11 @@ func TestTheTableIsWellFormed(t *testing.T) {
 	}
 	for n := 1; n <= 13; n++ {
 		if rule := fmt.Sprintf("S-%d", n); !rules[rule] {
+			t.Errorf("%s: want at least one case, got none", rule)
+		}
+	}
+	for n := 1; n <= 9; n++ {
+		if rule := fmt.Sprintf("Q-%d", n); !rules[rule] {
 			t.Errorf("%s: want at least one case, got none", rule)
 		}
 	}
