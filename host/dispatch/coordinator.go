@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math"
 	"sync/atomic"
@@ -145,13 +146,20 @@ func (c *Coordinator) hold(ctx context.Context, role *scope.Role) {
 		if c.c.Scope.State().Seq() != seq {
 			continue // what was done may have made more possible
 		}
-		if sweep {
+		if sweep || none(c.c.Scope.State().Unsettled()) {
 			c.settled.Store(seq + 1)
 		}
 		wait, done := context.WithDeadline(ctx, swept.Add(c.c.Sweep))
 		_, _ = c.c.Scope.Wait(wait, seq) // the step that follows looks anew, whatever it says
 		done()
 	}
+}
+
+func none[T any](seq iter.Seq[T]) bool {
+	for range seq {
+		return false
+	}
+	return true
 }
 
 // step does what the scope's newest state asks for. sweep looks also for workers that

@@ -110,7 +110,8 @@ func (r *runner) prepare(changed func(string) bool) error {
 			return err
 		}
 	}
-	r.want, err = settings.Resolve(settings.Source{Flags: &f.agent, Changed: changed, Getenv: r.env.Getenv, File: file})
+	agents := func(flag string) bool { return flag != "once" && changed(flag) } // the worker's own --once is no key
+	r.want, err = settings.Resolve(settings.Source{Flags: &f.agent, Changed: agents, Getenv: r.env.Getenv, File: file})
 	r.env.Format = r.want.Output
 	r.env.NoColor = r.env.NoColor || r.want.NoColor
 	if err != nil {
