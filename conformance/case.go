@@ -81,7 +81,7 @@ func (c Case) missing(h Harness, d store.Description) string {
 			ok = d.Has("queue")
 			why = "the store offers no work queue (store.Queue)"
 		case NeedGroups:
-			ok = runtime.GOOS == "linux"
+			ok = provesGroups()
 			why = "this system can't prove that a process group is gone; Linux can"
 		default:
 			why = "the case needs " + string(n) + ", which this suite does not know"
@@ -92,6 +92,9 @@ func (c Case) missing(h Harness, d store.Description) string {
 	}
 	return ""
 }
+
+// provesGroups reports whether this system can prove that a process group is gone.
+func provesGroups() bool { return runtime.GOOS == "linux" }
 
 // Cases is the whole table, ordered by rule, or the cases of the given profiles.
 func Cases(profiles ...Profile) []Case {

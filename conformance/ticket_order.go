@@ -25,6 +25,7 @@ func orderCases() []Case {
 		inTickets("T-2/opening-changes-nothing", "Opening a scope, reading it and closing it change nothing.", openingChangesNothing),
 		inTickets("T-2/take-over", "The authority's epoch rises only when the coordinator's role changes hands; what was to run inside the lost coordinator has an unknown outcome then, and nothing else.", takeOver),
 		inTickets("T-3/failed-publication", "A publication that fails leaves the old snapshot readable, and the same command happens later.", failedPublication),
+		inTickets("T-3/created-once", "A scope whose creation has an unknown outcome is there once, and empty.", createdOnce),
 		inTickets("T-3/settled-outcome", "A publication whose outcome is not known at first is settled: one that was applied is published once, one that never will be is decided anew.", settledPublication),
 		inTickets("T-3/unknown-outcome", "A publication whose outcome can't be settled makes the handle read-only until it is reopened; the same command then happens once, whether it was applied or not.", unknownPublication),
 	}
@@ -406,6 +407,28 @@ func failedPublication(ctx context.Context, e *Env) error {
 		return errors.Join(append(bad, failf("the same command later: want success, got %w", err))...)
 	}
 	return errors.Join(append(bad, wantEqual("its seq", receipt.CommittedSeq, uint64(2)))...)
+}
+
+func createdOnce(ctx context.Context, e *Env) error {
+	for _, when := range []When{Before, After} {
+		st, err := e.Open(ctx)
+		if err != nil {
+			return err
+		}
+		faulty := NewFaulty(st, Fault{Op: OpCreate, When: when, Err: unknown()})
+		s, err := scope.Create(ctx, faulty.Store(), e.bind("created-"+word(when)), scope.Config{})
+		if err != nil {
+			return failf("a creation that failed %s: want success, got %w", when, err)
+		}
+		defer s.Close()
+		if err := errors.Join(
+			wantEqual("creates", faulty.Count(OpCreate), 2),
+			wantEqual("the seq of the new scope", s.State().Seq(), 0),
+		); err != nil {
+			return failf("a creation that failed %s: %w", when, err)
+		}
+	}
+	return nil
 }
 
 func settledPublication(ctx context.Context, e *Env) error {

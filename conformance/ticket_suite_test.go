@@ -90,7 +90,7 @@ func (l without) Create(ctx context.Context, key store.Key, c store.Commit) (sto
 func brokenForTickets() map[string]func() Harness {
 	out := map[string]func() Harness{}
 	for _, d := range []defect{
-		"last writer wins", "resolves everything as applied",
+		"last writer wins", "resolves everything as applied", "not idempotent",
 		"nobody is ever busy",
 		"no fence check", "says conflict for not found", "shared records take no empty fence",
 	} {
@@ -214,6 +214,7 @@ func TestTheStopMatrixIsWhole(t *testing.T) {
 		lost-publication
 		late-result
 		raced-at-one-seq
+		nth-write-fails-before nth-write-fails-after nth-write-unknown
 	`) {
 		if !ids["M-4/"+id] {
 			t.Errorf("there is no case M-4/%s", id)
