@@ -53,4 +53,6 @@
 // before it goes on, and is killed before, after or during its first call, its
 // second, and so on, until a run comes to its end. What is left is compared with
 // what the process saw acknowledged, byte for byte, and then the next owners start.
+// A ticket's life is killed so too, at every write of it (M-4): with a local task, and
+// with a process child, of which nothing may survive the proof of its stop.
 package conformance

@@ -35,8 +35,10 @@ type OwnerProcess interface {
 
 // ownerOrder is the suite's first line: what the owner has to do.
 type ownerOrder struct {
-	Session string      `json:"session"`
-	Crash   *crashOrder `json:"crash,omitempty"` // nil: the loop of one round that ServeOwner describes
+	Session string `json:"session"`
+	// Without one of these, the owner runs the loop of one round that ServeOwner describes.
+	Crash  *crashOrder  `json:"crash,omitempty"`
+	Ticket *ticketOrder `json:"ticket,omitempty"` // a ticket's life instead of a session
 }
 
 // What owner and suite say to each other then, a line each.
@@ -54,8 +56,8 @@ type ownerEnd struct {
 }
 
 // ServeOwner is the other side of a Spawner: it runs one loop in the session that
-// the first line of in names, halts where the suite wants to act, and reports its
-// end on out. The error says that suite and owner did not understand each other.
+// the first line of in names, or lives the life of a ticket, halts where the suite wants
+// to act, and reports its end on out. The error says that suite and owner did not understand each other.
 func ServeOwner(ctx context.Context, st store.Store, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(in)
 	line, err := readLine(lines)
@@ -66,8 +68,11 @@ func ServeOwner(ctx context.Context, st store.Store, in io.Reader, out io.Writer
 	if err := json.Unmarshal([]byte(line), &order); err != nil {
 		return fmt.Errorf("the suite's order %q: %w", line, err)
 	}
-	if order.Crash != nil {
+	switch {
+	case order.Crash != nil:
 		return order.Crash.serve(ctx, st, order.Session, lines, out)
+	case order.Ticket != nil:
+		return order.Ticket.serve(ctx, st, lines, out)
 	}
 	halt := func(where string) error {
 		if _, err := fmt.Fprintln(out, where); err != nil {

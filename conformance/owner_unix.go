@@ -49,6 +49,9 @@ func ServeStartedOwner(ctx context.Context, s store.Store) error {
 	if in == nil || out == nil {
 		return errors.New("conformance: this process was not started by StartOwner")
 	}
+	// A command that the owner starts must not keep the suite waiting for its end.
+	syscall.CloseOnExec(ownerIn)
+	syscall.CloseOnExec(ownerOut)
 	return errors.Join(ServeOwner(ctx, s, in, out), in.Close(), out.Close())
 }
 

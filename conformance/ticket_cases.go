@@ -6,6 +6,6 @@ import "slices"
 // scope and child on the backend under test.
 func ticketCases() []Case {
 	return slices.Concat(
-		taskCases(), proofCases(), orderCases(), attemptCases(), nthTicketCases(),
+		taskCases(), proofCases(), orderCases(), attemptCases(), nthTicketCases(), killCases(),
 	)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"github.com/loophost/loophost/host/child"
 	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/host/ticket"
@@ -19,13 +21,12 @@ type ticketHeir struct {
 	facts []fact
 	calls int // of the agent, in the life before
 	mine  int // runs of the first attempt that the heir began itself
-	host  string
 }
 
 // inherit opens what a life left, checks that it is whole and that nothing which was
 // acknowledged is lost, brings it to an honest end, and checks that.
 func (e *Env) inherit(ctx context.Context, l ticketLife, facts []fact, calls int) (err error) {
-	h := &ticketHeir{life: l, facts: facts, calls: calls, host: "heir-" + e.UUID(), scopeRig: &scopeRig{e: e, binding: l.Binding}}
+	h := &ticketHeir{life: l, facts: facts, calls: calls, scopeRig: &scopeRig{e: e, binding: l.Binding, id: "heir-" + uuid.NewString()}}
 	defer func() { err = errors.Join(err, h.release(ctx)) }()
 	if err := h.open(ctx); err != nil {
 		return err
@@ -143,7 +144,7 @@ func (h *ticketHeir) kept(ctx context.Context) error {
 func (h *ticketHeir) finish(ctx context.Context) error {
 	if h.life.Coordinated {
 		// An operator's word takes the place of the dead coordinator's lease.
-		role, err := h.scope.Coordinate(ctx, scope.Claim{Host: h.host, Force: true})
+		role, err := h.scope.Coordinate(ctx, scope.Claim{Host: h.id, Force: true})
 		if err != nil {
 			return failf("take the coordinator's role over: want success, got %w", err)
 		}
@@ -180,7 +181,7 @@ func (h *ticketHeir) finish(ctx context.Context) error {
 // repeat gives the commands of the life again. Those that were carried out change
 // nothing (T-1).
 func (h *ticketHeir) repeat(ctx context.Context) error {
-	mine := h.life.steps(h.host)
+	mine := h.life.steps(h.id)
 	for i, x := range h.life.steps(h.life.Host) {
 		stored, known := h.scope.State().Receipt(h.life.command(x).OperationID)
 		if !known {
@@ -230,7 +231,7 @@ func (h *ticketHeir) attempt(ctx context.Context, id string) error {
 
 // takeOver fences a worker that is gone, where the store knows it by its lease alone.
 func (h *ticketHeir) takeOver(ctx context.Context, dispatchKey string) error {
-	_, err := h.scopeRig.host.TakeOver(ctx, ticket.ChildSessionID(dispatchKey), "its worker is gone")
+	_, err := h.host.TakeOver(ctx, ticket.ChildSessionID(dispatchKey), "its worker is gone")
 	return wantOK("take the child over", err)
 }
 

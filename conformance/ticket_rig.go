@@ -37,7 +37,8 @@ type scopeRig struct {
 	host    *host.Host
 	scope   *scope.Scope
 	runner  *child.Runner
-	n       int // commands given
+	id      string // of this start of the host
+	n       int    // commands given
 }
 
 // owns registers a record as this case's own, to be removed after it.
@@ -112,7 +113,10 @@ func (r *scopeRig) join(ctx context.Context, open openScope) error {
 		return failf("open the scope: %w", err)
 	}
 	r.e.atEnd(r.scope.Close)
-	r.runner, err = child.New(child.Config{Host: r.host, Scope: r.scope, ID: r.e.UUID()})
+	if r.id == "" {
+		r.id = "worker-" + r.e.UUID()
+	}
+	r.runner, err = child.New(child.Config{Host: r.host, Scope: r.scope, ID: r.id})
 	return err
 }
 
