@@ -5,7 +5,7 @@ SOAKTIME ?= 60s
 FLEETTIME ?= 5m
 FLEETSTORE ?= redis
 
-.PHONY: format lint test fuzz soak fleet bench bundle
+.PHONY: format lint test fuzz soak fleet ticketfleet bench bundle
 
 format: ## format all sources
 	go tool -modfile=internal/tools/go.mod gofumpt -w $$(git ls-files '*.go')
@@ -35,6 +35,9 @@ soak: ## keep 64 sessions busy for SOAKTIME and look for leaks
 
 fleet: ## kill, stop and replace 24 processes on FLEETSTORE for FLEETTIME, and compare
 	go run ./internal/fleet -store $(FLEETSTORE) -for $(FLEETTIME)
+
+ticketfleet: ## kill, stop and replace 8 workers on FLEETSTORE over 200 tickets, and look at every one
+	go run ./internal/ticketfleet -store $(FLEETSTORE)
 
 bench: ## print what the benchmarks with a target measure, as ratios to their floors
 	go run ./internal/bench/table

@@ -8,7 +8,8 @@ import (
 
 const (
 	attempts = 50 // of a ticket that may be disturbed as often as it likes
-	// Every hopeless-th ticket asks for something that its agent never gives.
+	// Every hopeless-th ticket asks for something that the program never gives. A
+	// provider, which answers whatever it is asked, may.
 	hopeless = 25
 )
 
@@ -17,7 +18,7 @@ const (
 const agentScript = `#!/bin/sh
 echo "$LOOPHOST_ASSIGNMENT $$" >>"$1/$LOOPHOST_SESSION"
 sleep 600 &
-sleep "0.$(($$ % 5 + 1))"
+sleep "$(($$ % 3 + 1)).5"
 if grep -q 'Fail it'; then
   echo 'told to fail' >&2
   exit 3
@@ -28,7 +29,7 @@ echo "did $LOOPHOST_TICKET"
 // id is the n-th ticket's.
 func id(n int) string { return fmt.Sprintf("t%03d", n) }
 
-// doomed tickets are never accepted.
+// doomed tickets have no result of a program.
 func doomed(n int) bool { return n%hopeless == hopeless-1 }
 
 // batch is a tickets file: each ticket but the first ones depends on some before it,
@@ -41,7 +42,7 @@ func batch(n int, random *rand.Rand) []byte {
 		if doomed(i) {
 			objective, most = "Fail it.", 2
 		}
-		fmt.Fprintf(&b, "  - id: %s\n    title: Ticket %d\n    objective: %s\n    acceptance: [it is done]\n    retry: {max_attempts: %d}\n", id(i), i, objective, most)
+		fmt.Fprintf(&b, "  - id: %s\n    title: Ticket %d\n    objective: %s\n    acceptance: [it is done]\n    max-attempts: %d\n", id(i), i, objective, most)
 		on := map[int]bool{}
 		for range random.IntN(3) {
 			if i > 8 {
@@ -51,7 +52,7 @@ func batch(n int, random *rand.Rand) []byte {
 			}
 		}
 		if len(on) > 0 {
-			b.WriteString("    depends_on: [")
+			b.WriteString("    depends-on: [")
 			sep := ""
 			for j := range n {
 				if on[j] {

@@ -102,7 +102,7 @@ func (f *fleet) prepare(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(f.seed, 0))
 	err := errors.Join(
 		os.Mkdir(f.ran, 0o700),
-		os.WriteFile(f.script, []byte(`{"repeat": true, "steps": [{"text": "done", "delay_ms": 300}]}`), 0o600),
+		os.WriteFile(f.script, []byte(`{"repeat": true, "steps": [{"text": "done", "delay_ms": 1500}]}`), 0o600),
 		os.WriteFile(f.agent, []byte(agentScript), 0o700),
 		os.WriteFile(filepath.Join(f.dir, "tickets.yaml"), batch(f.tickets, random), 0o600),
 	)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -53,16 +54,45 @@ func (f *fleet) disturb(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// ended waits until no ticket is on its way any more.
+// ended waits until every ticket is accepted, or blocked.
 func (f *fleet) ended(ctx context.Context) error {
-	watch := f.command(ctx, "ticket", "watch", "--quiet")
-	out, err := watch.CombinedOutput()
-	var exit *exec.ExitError
-	if err == nil || errors.As(err, &exit) && exit.ExitCode() > 2 { // how they ended is verified later
-		return nil
+	for {
+		watch := f.command(ctx, "ticket", "watch")
+		out, err := watch.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil && (!errors.As(err, &exit) || exit.ExitCode() <= exitUsage) { // the others say how tickets stand
+			return fmt.Errorf("ticket watch: %w\n%s", err, out)
+		}
+		// What waits for a person may yet be accepted by a worker.
+		list, err := f.command(ctx, "ticket", "list", "--output", "jsonl").Output()
+		if err != nil {
+			return fmt.Errorf("ticket list: %w", err)
+		}
+		onTheirWay := 0
+		for line := range bytes.Lines(list) {
+			var t struct {
+				State string `json:"state"`
+			}
+			if err := json.Unmarshal(line, &t); err != nil {
+				return fmt.Errorf("ticket list: %w: %s", err, line)
+			}
+			if t.State != "" && t.State != "accepted" && t.State != "blocked" {
+				onTheirWay++
+			}
+		}
+		if onTheirWay == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return fmt.Errorf("ticket watch: %w\n%s", err, out)
 }
+
+// exitUsage is the highest exit code of hostctl that says nothing of a ticket.
+const exitUsage = 2
 
 // work runs one worker after the other; each ends in another way.
 func (s *slot) work(ctx context.Context) error {
@@ -130,11 +160,23 @@ func (s *slot) drain(cmd *exec.Cmd, exited <-chan error, said *bytes.Buffer) err
 	if err := gone(cmd.Process.Signal(syscall.SIGTERM)); err != nil {
 		return err
 	}
-	if err := <-exited; err != nil {
+	err := <-exited
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		// One that had not begun yet is interrupted, or ended by the signal itself.
+		status, ok := exit.Sys().(syscall.WaitStatus)
+		if ok && status.Signaled() && status.Signal() == syscall.SIGTERM || exit.ExitCode() == exitInterrupted {
+			return nil
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("worker %d did not drain: %w\n%s", s.n, err, said.Bytes())
 	}
 	return nil
 }
+
+// exitInterrupted is the exit code of a worker that a signal ended before it began.
+const exitInterrupted = 130
 
 // gone forgets that a process had ended before the signal.
 func gone(err error) error {
