@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/loophost/loophost/cmd/hostctl/internal/backend"
 	"github.com/loophost/loophost/cmd/hostctl/internal/exit"
 	"github.com/loophost/loophost/cmd/hostctl/internal/loader"
 	"github.com/loophost/loophost/cmd/hostctl/internal/settings"
@@ -38,12 +37,6 @@ type flags struct {
 	lease       time.Duration
 	sweep       time.Duration
 }
-
-// ScopeVariable is the environment variable that names the scope.
-const ScopeVariable = "LOOPHOST_SCOPE"
-
-// DefaultScope is the scope of whoever names none.
-const DefaultScope = "default"
 
 // NewCommand makes the verb. It handles signals itself.
 func NewCommand(env *verb.Env) *cobra.Command {
@@ -77,7 +70,7 @@ The first Ctrl-C or SIGTERM takes no more dispatches and lets running children f
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.scope, "scope", "", "ticket scope `ID` (default: default; LOOPHOST_SCOPE)")
+	verb.ScopeFlag(fs, &f.scope)
 	fs.IntVar(&f.concurrency, "concurrency", 1, "how many children run at once, 1 to 1000")
 	fs.BoolVar(&f.once, "once", false, "end when nothing is left that this worker can do")
 	fs.BoolVar(&f.accept, "accept", false, "accept results whose contract asks for no user's acceptance")
@@ -117,11 +110,7 @@ func (r *runner) prepare(changed func(string) bool) error {
 	if err != nil {
 		return err
 	}
-	if f.scope == "" {
-		if f.scope = r.env.Getenv(ScopeVariable); f.scope == "" {
-			f.scope = DefaultScope
-		}
-	}
+	f.scope = r.env.ScopeID(f.scope)
 	switch {
 	case f.concurrency < 1 || f.concurrency > 1000:
 		return exit.Usagef("--concurrency is %d; it must be 1 to 1000", f.concurrency)
@@ -193,18 +182,11 @@ func (r *runner) openScope(ctx context.Context, st store.Store) (*scope.Scope, e
 	cfg := scope.Config{Logger: r.env.Logger(), Require: r.want.Durability}
 	said := false
 	for {
-		rec, err := st.Load(ctx, store.Key{Kind: store.KindScope, ID: r.flags.scope})
+		b, err := verb.BindingOf(ctx, st, r.flags.scope)
 		if err == nil {
-			head, err := scope.DecodeHead(rec.Head)
-			if err != nil {
-				return nil, err
-			}
-			return scope.Open(ctx, st, head.Binding, cfg)
+			return scope.Open(ctx, st, b, cfg)
 		}
 		if !errors.Is(err, store.ErrNotFound) || r.flags.once {
-			if errors.Is(err, store.ErrNotFound) {
-				err = fmt.Errorf("there is no scope %q in the store %s; make a ticket first: hostctl ticket create: %w", r.flags.scope, backend.Shown(r.want.Store), err)
-			}
 			return nil, err
 		}
 		if !said {
