@@ -255,3 +255,33 @@ func TestAnAbandonedAdmissionIsProvedToHaveStopped(t *testing.T) {
 		t.Errorf("got %+v, want it failed, its stop proved", a)
 	}
 }
+
+// T-8: a result that comes after its ticket was cancelled is kept, and changes nothing.
+func TestALateResultIsKeptAsStale(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.start("a", contract())
+	task, err := r.runner.Prepare(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := task.Execute(t.Context(), local(says("too late", nil))); err != nil {
+		t.Fatal(err)
+	}
+	if err := task.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.give(boss, ticket.Cancel{Of: ticket.Of{Ticket: "a"}})
+	before := r.ticket("a")
+	if _, ok, err := task.Checkpoint(t.Context()); err != nil || !ok {
+		t.Errorf("the result checkpoint: got %v, %v", ok, err)
+	}
+	if sub, ok := r.scope.State().Submission(id); !ok || !sub.Stale {
+		t.Errorf("got %+v, %v; want it kept as stale", sub, ok)
+	}
+	if d := cmp.Diff(before, r.ticket("a")); d != "" {
+		t.Errorf("the late result changed the ticket:\n%s", d)
+	}
+	if err := task.Finish(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -347,3 +347,27 @@ func TestOneCoordinatorAtATime(t *testing.T) {
 		}
 	}
 }
+
+// What was cancelled while it waited in the queue never runs.
+func TestAQueuedTicketThatIsCancelledNeverRuns(t *testing.T) {
+	p := newPlace(t)
+	p.create(true, ticket.Contract{}, "a")
+	p.create(true, ticket.Contract{}, "b")
+	var ran sync.Map
+	m := p.machine(dispatch.Policy{Start: true, Accept: true}, 1, answers(func(_ context.Context, objective string) (string, error) {
+		ran.Store(objective, true)
+		return "done", nil
+	}))
+	if _, err := m.coordinator.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.give(boss, ticket.Cancel{Of: ticket.Of{Ticket: "a"}})
+	m.run(t)
+	s := p.until("b accepted", func(s *ticket.State) bool { b, _ := s.Ticket("b"); return b.State == ticket.Accepted })
+	if _, yes := ran.Load("objective of a"); yes {
+		t.Error("the cancelled ticket was run")
+	}
+	if a, _ := s.Assignment("a@1"); a.State != ticket.AssignmentCancelled || a.Runtime != nil {
+		t.Errorf("got %+v, want it cancelled and never admitted", a)
+	}
+}
