@@ -98,6 +98,26 @@ func (c *Child) clone() *Child {
 // ErrNotAChild answers UpdateChild of a session that was not made for an assignment.
 var ErrNotAChild = errors.New("the session is no child of a ticket's assignment")
 
+// ErrChild answers Run in a child session that this execution may not run: what is said
+// there would be taken for the result of the run that was admitted (T-7).
+var ErrChild = errors.New("the session is the child of a ticket's assignment and is run by its worker; to go on from it, fork it")
+
+// mayRun refuses every run of a child but the one that was prepared, until its stop is
+// written.
+func (c *Child) mayRun(execution string) error {
+	if c == nil {
+		return nil
+	}
+	d, err := ticket.DecodeChildDispatch([]byte(c.Metadata[ticket.MetaDispatch]))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrChild, err)
+	}
+	if d.Receipt == nil || d.Receipt.RunID != execution || c.Metadata[ticket.MetaOwnedStop] != "" {
+		return ErrChild
+	}
+	return nil
+}
+
 // UpdateChild lets change alter the session's description as a child and commits
 // it: one checkpoint, of which nothing of the loop changes. An error of change is
 // given back, and nothing is changed. A checkpoint that fails is a *CheckpointError;

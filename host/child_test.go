@@ -46,7 +46,50 @@ func TestAChildIsDescribedInItsHead(t *testing.T) {
 	if got := s.Snapshot().Mark.Revision; got != before+1 {
 		t.Errorf("an update took %d commits, want 1", got-before)
 	}
+	// Only the run that was prepared may run, and only until it stopped (T-7).
 	spec := r.spec(&script{answers: []any{say("done")}}, 1, 1)
+	refused := func(what string) {
+		t.Helper()
+		if _, err := s.Run(ctx, spec); !errors.Is(err, host.ErrChild) {
+			t.Errorf("a run of a child %s: got %v, want %v", what, err, host.ErrChild)
+		}
+	}
+	refused("without a dispatch")
+	d := ticket.ChildDispatch{
+		Binding: ticket.Binding{ScopeID: "s", SupervisorSessionID: "boss", BindingRevision: 1}, Ticket: "a", Assignment: "a@1",
+		Generation: 1, ContractRevision: 1, DispatchKey: "s/a@1/1", SpecHash: strings.Repeat("0", 64), RootSessionID: "top",
+	}
+	prepare := func(d ticket.ChildDispatch) {
+		t.Helper()
+		text, err := d.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Metadata[ticket.MetaDispatch] = text
+		if err := s.UpdateChild(ctx, func(c *host.Child) error { c.Metadata[ticket.MetaDispatch] = text; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prepare(d)
+	refused("that was not prepared")
+	other, err := d.Prepared("another-run", s.ID(), s.Birth().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare(other)
+	refused("that was prepared for another run")
+	mine, err := d.Prepared(s.ExecutionID(), s.ID(), s.Birth().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare(mine)
+	if err := s.UpdateChild(ctx, func(c *host.Child) error { c.Metadata[ticket.MetaOwnedStop] = "{}"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	refused("that stopped")
+	if err := s.UpdateChild(ctx, func(c *host.Child) error { delete(c.Metadata, ticket.MetaOwnedStop); return nil }); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.Run(ctx, spec); err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +103,9 @@ func TestAChildIsDescribedInItsHead(t *testing.T) {
 	if err := s.UpdateChild(ctx, func(*host.Child) error { return nil }); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("once it is closed: got %v, want %v", err, host.ErrClosed)
 	}
-	other := newChild()
-	other.Parent = "somebody else"
-	s = r.openChild("c", other)
+	stranger := newChild()
+	stranger.Parent = "somebody else"
+	s = r.openChild("c", stranger)
 	defer s.Close(ctx)
 	if d := cmp.Diff(want, s.Snapshot().Head.Child); d != "" {
 		t.Errorf("opened with another description, it must keep its own (- want, + got):\n%s", d)

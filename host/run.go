@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/loophost/loophost/host/loop"
@@ -14,7 +15,7 @@ import (
 // execution runs one loop; a second call answers ErrUsed.
 //
 // The error is nil for completed, stopped and budget_exhausted. Otherwise it is
-// the spec's own (Validate), *RecoveryError (L-3), ErrCancelled, *FailedError,
+// the spec's own (Validate), ErrChild, *RecoveryError (L-3), ErrCancelled, *FailedError,
 // *CheckpointError, or one that matches store.ErrFenced. The Result is filled as
 // far as it is known. The end of ctx cancels the run (L-17); what must be written
 // then is written all the same.
@@ -29,6 +30,9 @@ func (s *Session) Run(ctx context.Context, spec RunSpec) (Result, error) {
 		return Result{SessionID: s.ID()}, ErrClosed
 	case s.used:
 		return Result{SessionID: s.ID()}, ErrUsed
+	}
+	if err := s.Snapshot().Head.Child.mayRun(s.ExecutionID()); err != nil {
+		return s.result(), fmt.Errorf("session %q: %w", s.ID(), err)
 	}
 	d, err := s.newDriver(spec)
 	if err != nil {

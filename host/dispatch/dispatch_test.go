@@ -136,18 +136,17 @@ func (p *place) machine(policy dispatch.Policy, slots int, work child.Work) *mac
 	}
 }
 
-// run runs the machine until the test ends, or stop is called.
-func (m *machine) run(t *testing.T) (stop func()) {
+// run runs the machine until the test ends, or drain is called; ended waits for its end.
+func (m *machine) run(t *testing.T) (drain, ended func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() { _ = m.coordinator.Run(ctx) }) // it ends with ctx
 	group.Go(func() { m.worker.Run(ctx, context.Background()) })
-	stop = sync.OnceFunc(func() {
+	t.Cleanup(func() {
 		cancel()
 		group.Wait()
 	})
-	t.Cleanup(stop)
-	return stop
+	return cancel, group.Wait
 }
 
 // answers is work whose answer is what say gives for the objective.
@@ -270,15 +269,11 @@ func TestAWorkerDrains(t *testing.T) {
 		<-goOn
 		return "done", nil
 	}))
-	stop := first.run(t)
+	drain, ended := first.run(t)
 	<-began
-	stopped := make(chan struct{})
-	go func() {
-		stop()
-		close(stopped)
-	}()
+	drain()
 	close(goOn)
-	<-stopped
+	ended()
 	done := 0
 	s, err := p.scope.Refresh(t.Context())
 	if err != nil {
