@@ -103,6 +103,8 @@ func say(kind, session string, err error, hints Hints) (text, next string) {
 	case "not_running":
 		text = fmt.Sprintf("session %q has no live run", session)
 		next = hints.Command("session show", session, "")
+	case "child_session":
+		next = hints.Command("session fork", session, "")
 	case "cancelled":
 		text = fmt.Sprintf("session %q was cancelled", session)
 	case "corrupt", "regressed", "unusable_state":

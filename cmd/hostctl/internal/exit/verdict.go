@@ -22,7 +22,7 @@ type Verdict struct {
 // Problem is an error for scripts and for people.
 type Problem struct {
 	// Kind is one word: a reason code of the loop, a kind of store error, "usage",
-	// "plugin", "not_approved", "busy", "fenced", "recovery_unsupported",
+	// "plugin", "not_approved", "busy", "fenced", "recovery_unsupported", "child_session",
 	// "not_running", "interrupted", a kind of package ticket's refusals or "error".
 	Kind    string `json:"kind"`
 	Message string `json:"message"` // what happened and what to do next
@@ -133,6 +133,8 @@ func classify(err error) (kind string, outcome Outcome) {
 		return "cancelled", OutcomeCancelled
 	case errors.As(err, &failed):
 		return string(failed.Code), OutcomeFailed
+	case errors.Is(err, host.ErrChild):
+		return "child_session", OutcomeError
 	case errors.Is(err, host.ErrNotRunning):
 		return "not_running", OutcomeError
 	case errors.As(err, &mismatch):

@@ -80,6 +80,7 @@ func TestAnEndingWithAnError(t *testing.T) {
 		{"cancelled", fmt.Errorf("run: %w", host.ErrCancelled), exit.OutcomeCancelled, "cancelled"},
 		{"failed", &host.FailedError{Session: "s", Code: loop.ReasonHookAbort, Reason: "no"}, exit.OutcomeFailed, "hook_abort"},
 		{"failed because of a store error inside a tool's cause", &host.FailedError{Session: "s", Code: loop.ReasonHost, Err: stored(store.ErrCorrupt)}, exit.OutcomeFailed, "host"},
+		{"a child session", host.ErrChild, exit.OutcomeError, "child_session"},
 		{"not running", host.ErrNotRunning, exit.OutcomeError, "not_running"},
 		{"not found", stored(store.ErrNotFound), exit.OutcomeError, "not_found"},
 		{"exists", stored(store.ErrExists), exit.OutcomeError, "exists"},
