@@ -6,6 +6,6 @@ import "slices"
 // scope and child on the backend under test.
 func ticketCases() []Case {
 	return slices.Concat(
-		taskCases(), proofCases(), orderCases(), attemptCases(), nthTicketCases(), killCases(),
+		taskCases(), proofCases(), identityCases(), orderCases(), attemptCases(), nthTicketCases(), killCases(),
 	)
 }

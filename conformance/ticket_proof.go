@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/loophost/loophost/host"
 	"github.com/loophost/loophost/host/store"
 	"github.com/loophost/loophost/host/ticket"
+	"github.com/loophost/loophost/pluginapi"
 )
 
 // proof is what the record of a child holds of its stop: a receipt and its mirror,
@@ -158,7 +160,6 @@ type admission struct {
 	run        string
 	session    *host.Session
 	proof      proof
-	text       string
 }
 
 // admitted makes one. speaks says whether the child has an answer to leave.
@@ -167,22 +168,30 @@ func (e *Env) admitted(ctx context.Context, id string, speaks bool) (*admission,
 	if err != nil {
 		return nil, err
 	}
-	// A later owner of the child's session writes its record; the admitted run stays
-	// the one that was admitted.
-	s, err := o.eyes.Open(ctx, host.OpenRequest{ID: o.task.SessionID(), MustExist: true, Force: true})
+	if !speaks {
+		o.agent.fail = &pluginapi.Failure{Kind: pluginapi.FailAuth, Message: "it has nothing to say"}
+	}
+	// The run is a real one, whose worker dies before its stop receipt is stored.
+	o.faulty.Inject(Fault{Op: OpCommit, Match: func(c Call) bool {
+		return c.Key.Kind == store.KindSession && bytes.Contains(c.Commit.Head, []byte(ticket.MetaOwnedStop))
+	}, Times: -1, Err: definite()})
+	if err := o.task.Execute(ctx, o.agent.work()); err == nil {
+		return nil, failf("execute without a stop receipt: want an error, got success")
+	}
+	if err := o.task.Abandon(ctx); err != nil {
+		return nil, failf("give the session back: want success, got %w", err)
+	}
+	o.faulty.Heal()
+	if err := wantEqual("the run completed", o.task.Outcome().Status == ticket.ChildCompleted, speaks); err != nil {
+		return nil, err
+	}
+	// A later owner of the child's session writes its record.
+	s, err := o.eyes.Open(ctx, host.OpenRequest{ID: o.task.SessionID(), MustExist: true})
 	if err != nil {
 		return nil, failf("open the child: want success, got %w", err)
 	}
 	e.atEnd(func() { _ = s.Close(context.Background()) }) // one that is closed says so
-	a := &admission{scopeRig: o.scopeRig, assignment: o.assignment, run: o.task.RunID(), session: s, text: o.agent.text}
-	if !speaks {
-		o.agent.fail = errors.New("it has nothing to say")
-	}
-	spec := o.agent.work().Spec
-	spec.Objective = "prove it"
-	if _, err := s.Run(ctx, spec); (err == nil) != speaks {
-		return nil, failf("the child's loop: want success to be %t, got %w", speaks, orNone(err))
-	}
+	a := &admission{scopeRig: o.scopeRig, assignment: o.assignment, run: o.task.RunID(), session: s}
 	d, err := ticket.DecodeChildDispatch([]byte(s.Snapshot().Head.Child.Metadata[ticket.MetaDispatch]))
 	if err != nil {
 		return nil, err
@@ -258,6 +267,16 @@ func refusedProof(ctx context.Context, e *Env, row proofRow) error {
 	}
 	row.change(&a.proof)
 	if err := a.write(ctx); err != nil {
+		return err
+	}
+	first, err := a.still(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		wantEqual("process_stopped before any checkpoint", first.stopped[a.assignment], false),
+		wantEqual("submissions before any checkpoint", first.counts.Submissions, 0),
+	); err != nil {
 		return err
 	}
 	key := store.SessionKey(a.session.ID())

@@ -93,6 +93,7 @@ func brokenForTickets() map[string]func() Harness {
 		"last writer wins", "resolves everything as applied", "not idempotent",
 		"nobody is ever busy",
 		"no fence check", "says conflict for not found", "shared records take no empty fence",
+		"tombstone forgotten", "delete does nothing",
 	} {
 		out[string(d)] = func() Harness { return newMini(d) }
 	}
