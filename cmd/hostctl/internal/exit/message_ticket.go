@@ -33,6 +33,9 @@ func aboutScope(kind string, err error, stored *store.Error, hints Hints) (text,
 
 // afterRefusal is what a person does after a refusal.
 func afterRefusal(e *ticket.Error, hints Hints) string {
+	if e.Op == (ticket.Create{}).Type() && e.Kind == ticket.InvalidTransition {
+		return "" // the text says what to write otherwise; the ticket is not there to be shown
+	}
 	switch e.Kind {
 	case ticket.IdempotencyConflict:
 		return "give another --operation, or the command that it was first given for"

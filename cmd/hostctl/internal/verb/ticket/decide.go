@@ -138,7 +138,7 @@ the scope's log under your name.
 The attempt ends without a result. The ticket is ready for its next attempt, or blocked
 where all are spent.`,
 		Example: "  hostctl ticket confirm-stopped survey@1 --reason 'the machine node-7 was switched off'",
-		Args:    verb.Exactly("ASSIGNMENT"),
+		Args:    one("ASSIGNMENT"),
 	}
 	o := newChange(env, cmd)
 	reasonFlag(cmd, &reason, "how you know that it stopped")

@@ -97,7 +97,7 @@ func needReason(cmd *cobra.Command, reason string) error {
 	if strings.TrimSpace(reason) == "" {
 		return exit.Usagef("%s--reason is missing; say why", verb.Name(cmd))
 	}
-	return nil
+	return plain(cmd, []string{reason})
 }
 
 func newMove(env *verb.Env, m move) *cobra.Command {

@@ -22,7 +22,7 @@ running attempt loses its permit, and its result will be stale.`,
 		Example: `  hostctl ticket show report --contract > report.yaml
   hostctl ticket revise report --file report.yaml
   echo 'depends-on: [survey]' | hostctl ticket revise report --file -`,
-		Args: verb.Exactly("ID"),
+		Args: one("ID"),
 	}
 	o := newChange(env, cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "the contract or dependencies in YAML: `FILE`, or - for stdin")

@@ -30,7 +30,7 @@ func (w *watching) newScreen() screen {
 		color := w.env.Color() && w.env.ErrTTY
 		return &live{env: w.env, screen: view.NewScreen(view.BoardOptions{Out: w.env.Out, Color: color, Size: w.env.Size})}
 	}
-	return &plain{env: w.env}
+	return &lines{env: w.env}
 }
 
 // objects prints changes as lines of JSON, if it is a stream, and the ending.
@@ -71,10 +71,10 @@ func (s *objects) end(f frame, v watched) error {
 
 func (*objects) ticks() bool { return false }
 
-// plain prints a line for each change.
-type plain struct{ env *verb.Env }
+// lines prints a line for each change.
+type lines struct{ env *verb.Env }
 
-func (s *plain) frame(f frame, _ time.Duration) error {
+func (s *lines) frame(f frame, _ time.Duration) error {
 	now := s.env.Now().Format(time.TimeOnly)
 	for i := range f.changed {
 		r := &f.changed[i]
@@ -89,12 +89,12 @@ func (s *plain) frame(f frame, _ time.Duration) error {
 	return nil
 }
 
-func (s *plain) end(_ frame, v watched) error {
+func (s *lines) end(_ frame, v watched) error {
 	_, err := fmt.Fprintln(s.env.Out, summary(v))
 	return err
 }
 
-func (*plain) ticks() bool { return false }
+func (*lines) ticks() bool { return false }
 
 // summary is an ending for people.
 func summary(v watched) string {

@@ -64,7 +64,7 @@ With --exit-status the exit code tells how the ticket stands:
 		Example: `  hostctl ticket show survey
   hostctl ticket show survey --result > survey.md
   hostctl ticket show survey --output json | jq .waits_for`,
-		Args: verb.Exactly("ID"),
+		Args: one("ID"),
 	}
 	l := &looking{options: newOptions(env, cmd)}
 	cmd.Flags().BoolVar(&l.result, "result", false, "print the result's bytes alone")

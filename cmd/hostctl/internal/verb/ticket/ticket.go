@@ -5,6 +5,7 @@ package ticket
 import (
 	"context"
 	"errors"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -146,6 +147,26 @@ func atLeast(name string) cobra.PositionalArgs {
 		if len(args) == 0 {
 			return exit.Usagef("%s%s is missing; usage: %s", verb.Name(cmd), name, cmd.UseLine())
 		}
-		return nil
+		return plain(cmd, args)
 	}
+}
+
+// one accepts one argument.
+func one(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := verb.Exactly(name)(cmd, args); err != nil {
+			return err
+		}
+		return plain(cmd, args)
+	}
+}
+
+// plain refuses arguments that no JSON can hold.
+func plain(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return exit.Usagef("%s%q is not valid UTF-8", verb.Name(cmd), arg)
+		}
+	}
+	return nil
 }

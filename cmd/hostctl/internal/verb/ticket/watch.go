@@ -60,6 +60,7 @@ itself, and its exit code tells how they stand:
 ` + exitTable,
 		Example: `  hostctl ticket watch
   hostctl ticket watch report --timeout 1h --output jsonl`,
+		Args: plain,
 	}
 	w := &watching{options: newOptions(env, cmd)}
 	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "longest time to watch; then the exit code is 22 where one is under way (default: no limit)")
