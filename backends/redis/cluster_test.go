@@ -59,7 +59,7 @@ func TestConformanceCluster(t *testing.T) {
 	nodes := startCluster(t, 3, everysec...)
 	direct := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{nodes[0].addr()}, DisableIdentity: true, Protocol: 2})
 	defer direct.Close()
-	conformance.Run(t, harness{name: "Redis Cluster of 3, appendfsync everysec", url: clusterURL(nodes), servers: nodes, direct: direct})
+	conformance.Run(t, harness{name: "Redis Cluster of 3, appendfsync everysec", url: clusterURL(nodes, patient), servers: nodes, direct: direct})
 }
 
 func TestAClusterSpreadsRecordsAndListsThemAll(t *testing.T) {
