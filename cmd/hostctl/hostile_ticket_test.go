@@ -111,6 +111,47 @@ func plainID(id string) bool {
 		strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
+func TestTicketVerbsThatAreCalledWronglyAreUsageErrors(t *testing.T) {
+	c := newCommander(t)
+	c.want(t, exit.OK, newTicket("--id=a")...)
+	cases := []struct{ args, want string }{
+		{"ready", "ticket ready: ID is missing"},
+		{"show", "ticket show: ID is missing"},
+		{"confirm-stopped a@1", "--reason is missing"},
+		{"reject a --reason=", "--reason is missing"},
+		{"list --state nope", "want draft, ready, active, submitted, accepted, blocked, cancelled"},
+		{"list extra", "unexpected argument"},
+		{"show a --result --contract", "exclude each other"},
+		{"show a --result --output json", "print nothing but their bytes"},
+		{"show a --submission x", "--submission needs --result"},
+		{"ready a --as root", "want user or supervisor"},
+		{"ready a --operation " + strings.Repeat("x", 121), "--operation has 121 bytes"},
+		{"ready a b --if-revision 3", "about one ticket, not 2"},
+		{"accept a b --submission x", "about one ticket, not 2"},
+		{"watch --timeout -1s", "can't be negative"},
+		{"revise a", "hostctl ticket show --contract a"},
+		{"create --title T --objective o", "acceptance needs at least one criterion"},
+		{"create --objective o --acceptance x", "title is blank"},
+		{"create --title T --acceptance x", "objective is blank"},
+		{"create --title T --objective o --acceptance x --id=", "--id is empty"},
+		{"create --title T --objective o --acceptance x --max-attempts 101", "at most 100"},
+		{"create --title T --objective @missing.md --acceptance x", "missing.md"},
+		{"create --title T --objective \xff --acceptance x", "not valid UTF-8"},
+		{"create --file x.yaml --title T", "--title describes one ticket"},
+		{"create --file missing.yaml", "missing.yaml"},
+		{"frobnicate", "unknown command"},
+	}
+	before := c.want(t, exit.OK, "ticket", "list", "--output=json").out
+	for _, tc := range cases {
+		if got := c.want(t, exit.Usage, append([]string{"ticket"}, strings.Fields(tc.args)...)...); !strings.Contains(got.err, tc.want) || steers(got.err) {
+			t.Errorf("%s: got %q, want %q in it", tc.args, got.err, tc.want)
+		}
+	}
+	if after := c.want(t, exit.OK, "ticket", "list", "--output=json").out; after != before {
+		t.Errorf("the scope changed:\n%s\nwas\n%s", after, before)
+	}
+}
+
 func TestAThousandTicketsAreOneCommand(t *testing.T) {
 	c := newCommander(t)
 	batch := func(n int, last string) string {

@@ -44,6 +44,15 @@ func (h Hints) Ticket(verb, id, rest string) string {
 	return h.Command("ticket "+verb, id, rest)
 }
 
+// Worker is the command that does the tickets of the scope, its agent left out.
+func (h Hints) Worker() string {
+	rest := ""
+	if h.Scope != "" {
+		rest = "--scope=" + Quote(h.Scope)
+	}
+	return h.Command("worker", "", strings.TrimSpace(rest+" --exec COMMAND"))
+}
+
 // Again is the command that runs another loop in session id.
 func (h Hints) Again(id, flags string) string {
 	return h.Command("run", "", strings.TrimSpace("--resume="+Quote(id)+" "+flags)) + " PROMPT"

@@ -104,6 +104,9 @@ func (w *watching) watch(ctx context.Context, s *scope.Scope, ids []string) erro
 		defer cancel()
 		ctx = limited
 	}
+	if s.State().Authority().Coordinator == "" && w.output.Value == cli.Text {
+		w.env.Say("no worker has served this scope yet; start one: %s", w.hints().Worker())
+	}
 	show := w.newScreen()
 	began := w.env.Now()
 	var f frame
