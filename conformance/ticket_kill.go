@@ -105,9 +105,9 @@ func (row killRow) cell(ctx context.Context, e *Env, at side, n int) (k *killedL
 	l := e.newLife(fmt.Sprintf("%s-%s-%d", row.name, at, n))
 	l.Coordinated = row.coordinated
 	if row.process {
-		done, err := l.asProcess()
-		if err != nil {
-			return nil, err
+		done, derr := l.asProcess()
+		if derr != nil {
+			return nil, derr
 		}
 		defer func() { err = errors.Join(err, done()) }()
 	}
@@ -129,7 +129,7 @@ func (l *ticketLife) asProcess() (done func() error, err error) {
 	}
 	l.Process = newProcessChild(l.Answer)
 	l.Process.Ran = filepath.Join(dir, "ran")
-	return func() error { return os.RemoveAll(dir) }, nil
+	return func() error { return errors.Join(l.Process.end(), os.RemoveAll(dir)) }, nil
 }
 
 // runs is how often the process child ran.

@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,6 +71,21 @@ func (c *processChild) alive() ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// end kills what a case that failed left of the child.
+func (c *processChild) end() error {
+	alive, err := c.alive()
+	for _, number := range alive {
+		pid, aerr := strconv.Atoi(number)
+		if aerr != nil {
+			return errors.Join(err, aerr)
+		}
+		if p, ferr := os.FindProcess(pid); ferr == nil {
+			_ = p.Kill() // one that has ended meanwhile is what is wanted
+		}
+	}
+	return err
 }
 
 // wantGone checks that no process of the child lives.
