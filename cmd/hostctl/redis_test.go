@@ -12,7 +12,8 @@ import (
 )
 
 // TestScriptsOnRedis runs testdata/redis/*.txtar on a redis-server with a password,
-// which is $SECRET there.
+// which is $SECRET there. They run side by side: each script has a database of its own,
+// so that what it counts is what it wrote.
 func TestScriptsOnRedis(t *testing.T) {
 	const secret = "hunter2-of-the-test"
 	socket := startRedis(t, secret)
