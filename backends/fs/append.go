@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/google/uuid"
 
@@ -22,8 +23,8 @@ const stepShared = 16 << 10
 // caller has to settle that first; else the next change opens the journal anew.
 var errPoisoned = errors.New("an earlier flush of the journal failed on this handle; resolve the commit or acquire the record again")
 
-// append writes one frame that changes st, and flushes it: one write, one
-// flush, over space that was written before; one flush more if somebody else
+// append writes one frame that changes st, and flushes it: one write through to the
+// disk, over space that was written before; one flush more if somebody else
 // wrote the frame before. The lock is held. Errors say by
 // their kind whether the frame may have landed: ErrUnavailable or
 // ErrUnknownOutcome, without operation and key.
@@ -73,26 +74,40 @@ func (r *record) appendChained(k format.Kind, m format.Meta, chain string, paylo
 // keptBuffer is how long a frame's buffer may be to be kept for the next one.
 const keptBuffer = 64 << 10
 
-// put writes b behind the last frame and flushes.
+// put writes b behind the last frame and makes it durable. Whether it was the write
+// that failed or the flush is told by what stands in the file: nobody takes less than
+// all of b for a frame. Either way the descriptor is not used for another one.
 func (r *record) put(b []byte) error {
-	if n, err := r.journal.WriteAt(b, r.st.end); err != nil {
-		return r.undo(r.st.end+int64(n), err)
+	err := r.journal.WriteThrough(b, r.st.end)
+	if err == nil {
+		return nil
 	}
-	if err := r.journal.Flush(); err != nil {
-		r.poisoned, r.unsure = fmt.Errorf("%w: %w", errPoisoned, err), true
+	r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
+	there := make([]byte, len(b))
+	if _, rerr := r.journal.ReadAt(there, r.st.end); rerr != nil || bytes.Equal(there, b) {
+		r.unsure = true
 		return &store.Error{Kind: store.ErrUnknownOutcome, Err: err}
 	}
-	return nil
+	if uerr := r.undo(int64(len(b))); uerr != nil {
+		r.s.log.Warn("what was written of a frame stays behind the last one", "file", r.journal.Name(), "offset", r.st.end, "err", uerr)
+	}
+	return &store.Error{Kind: store.ErrUnavailable, Err: err}
 }
 
-// undo puts filler over a frame that was written in part, up to end.
-func (r *record) undo(end int64, cause error) error {
-	if n := end - r.st.end; n > 0 {
-		if _, err := r.journal.WriteAt(filler(n), r.st.end); err != nil {
-			r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
-		}
+// undo puts filler over the n bytes of a frame that was written in part, through a
+// descriptor that no flush failed on, and flushes it: the next frame may be shorter,
+// and makes no more than itself durable.
+func (r *record) undo(n int64) error {
+	f, err := r.dir.OpenFile(journalName(r.of), os.O_RDWR)
+	if err != nil {
+		return err
 	}
-	return &store.Error{Kind: store.ErrUnavailable, Err: cause}
+	journal := r.s.wrap(f)
+	_, err = journal.WriteAt(filler(n), r.st.end)
+	if err == nil {
+		err = journal.Flush()
+	}
+	return errors.Join(err, journal.Close())
 }
 
 // extend makes sure that the file reaches past end, so that it never ends
@@ -107,6 +122,11 @@ func (r *record) extend(end int64) error {
 		return err
 	}
 	if r.size = size; size > end {
+		// Another handle made it longer, and may not have come to its flush.
+		if err := r.journal.Flush(); err != nil {
+			r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
+			return err
+		}
 		return nil
 	}
 	ahead := r.s.ahead
@@ -120,8 +140,7 @@ func (r *record) extend(end int64) error {
 	} else {
 		blank = filler(n)
 	}
-	_, err = r.journal.WriteAt(blank, size)
-	if err != nil {
+	if _, err := r.journal.WriteAt(blank, size); err != nil {
 		// The disk may have room for this frame still.
 		if _, again := r.journal.WriteAt(filler(end+1-size), size); again != nil {
 			return err

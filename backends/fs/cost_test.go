@@ -42,7 +42,7 @@ func TestACommitReadsOnceWritesOnceAndFlushesOnce(t *testing.T) {
 	for n := range 8 { // too few for an index entry or for more space
 		clear(c)
 		last = must[store.Ack](t)(s.Commit(t.Context(), key, f, commit(last.Mark, `{"a":1}`, `{"b":2}`)))
-		if want := (costs{"read of the journal": 1, string(disk.Wrote): 1, string(disk.Synced): 1}); !maps.Equal(c, want) {
+		if want := (costs{"read of the journal": 1, string(disk.Wrote): 1, string(disk.SyncedPart): 1}); !maps.Equal(c, want) {
 			t.Errorf("commit %d costs %v, want %v", n, c, want)
 		}
 	}

@@ -154,7 +154,32 @@ func (p *platters) apply(c disk.Change) {
 	case disk.Synced:
 		f := p.open[c.File].of
 		f.durable, f.pending = bytes.Clone(f.now), nil
+	case disk.SyncedPart:
+		p.open[c.File].of.syncPart(c)
 	}
+}
+
+// syncPart makes what stands where c says durable, and leaves the rest as uncertain as
+// it was: of the writes before, what lies elsewhere is still on its way.
+func (f *inode) syncPart(c disk.Change) {
+	from, to := c.Off, c.Off+int64(len(c.Data))
+	c.Data = f.now[from:to]
+	f.durable = written(bytes.Clone(f.durable), c)
+	var left []disk.Change
+	for _, p := range f.pending {
+		if p.Kind != disk.Wrote {
+			left = append(left, p)
+			continue
+		}
+		end := p.Off + int64(len(p.Data))
+		if cut := min(end, from) - p.Off; cut > 0 {
+			left = append(left, disk.Change{Kind: disk.Wrote, Off: p.Off, Data: p.Data[:cut]})
+		}
+		if at := max(p.Off, to); at < end {
+			left = append(left, disk.Change{Kind: disk.Wrote, Off: at, Data: p.Data[at-p.Off:]})
+		}
+	}
+	f.pending = left
 }
 
 func (f *inode) change(c disk.Change) {

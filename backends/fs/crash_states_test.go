@@ -225,7 +225,8 @@ func (a aftermath) again(t *testing.T, k store.Key, rnd *rand.Rand) (tried int, 
 // what it is there for.
 func TestThePowerLossSearchMissesNoFlush(t *testing.T) {
 	for name, deaf := range map[string]func(disk.Change) bool{
-		"no flush of any file": func(c disk.Change) bool { return c.Kind == disk.Synced },
+		"no flush of any file":      func(c disk.Change) bool { return c.Kind == disk.Synced },
+		"no flush of a frame alone": func(c disk.Change) bool { return c.Kind == disk.SyncedPart },
 		"no flush of journals": func(c disk.Change) bool {
 			return c.Kind == disk.Synced && strings.HasPrefix(filepath.Base(c.File.Name()), "journal-")
 		},
@@ -250,5 +251,28 @@ func TestThePowerLossSearchMissesNoFlush(t *testing.T) {
 				t.Errorf("%d states were reopened and all of them were right, want a wrong one", tried)
 			}
 		})
+	}
+}
+
+// A frame is made durable alone. What a failed write of another handle left behind it
+// must be gone before: nobody tells the writer of the next frame.
+func TestNothingOfAFailedWriteComesBackBehindTheNextFrame(t *testing.T) {
+	l := newLife(t, store.Key{Kind: store.KindScope, ID: "shared"}, nil)
+	l.create("0")
+	l.commit(1)
+	f := &faults{fail: "short write"}
+	failing, err := open(Config{Dir: l.s.desc.Location}, l.rec)
+	wantKind(t, "open", err, nil)
+	defer func() { wantKind(t, "close", failing.Close(), nil) }()
+	failing.wrap = func(file disk.File) disk.File { return &faultyFile{File: file, f: f} }
+	f.after = 2 // the first writes the last frame, which is another's, once more
+	l.do("a long commit that fails", func() {
+		_, err := failing.Commit(t.Context(), l.key, store.Fence{}, commit(l.mark, strings.Repeat("x", 4_000)))
+		wantKind(t, "a long commit", err, store.ErrUnavailable)
+	})
+	l.commit(1)
+	tried, wrong := l.search(rand.New(rand.NewPCG(crashSeed(t), 0)), newPlatters(thorough), sight{absent: true}, nil)
+	for _, w := range wrong {
+		t.Errorf("of %d states: %s", tried, w)
 	}
 }

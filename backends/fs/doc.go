@@ -48,9 +48,10 @@
 //
 // # A commit
 //
-//	lock ▸ any news? ▸ read 32 bytes at the end ▸ check ▸ one write ▸ one fdatasync ▸ any news? ▸ unlock
+//	lock ▸ any news? ▸ read 32 bytes at the end ▸ check ▸ one write through to the disk ▸ any news? ▸ unlock
 //
-// Those are seven system calls. News are that somebody goes past the lock, or posts a
+// Those are six system calls; where writing and flushing can't be one (before Linux
+// 4.7, other systems), seven. News are that somebody goes past the lock, or posts a
 // signal: both make the lock file longer, and one look at it asks for both, and
 // whether it is the same file still.
 //
@@ -88,13 +89,14 @@
 //
 // # Failures
 //
-//   - A flush fails: ErrUnknownOutcome; that descriptor is never flushed again.
+//   - A flush fails: ErrUnknownOutcome (the frame stands in the file, and nobody knows
+//     whether on the disk as well); that descriptor is never flushed again.
 //     Resolve and Acquire open the journal anew, write the last frame once more, and
 //     flush that. Until then commits are refused. Whoever builds on a frame that
 //     another descriptor wrote does the same first, so never more than the last
 //     frame can be missing on the disk.
 //   - A write fails (disk full, quota, I/O error): ErrUnavailable with the
-//     *PathError; what was written of the frame is overwritten with newlines.
+//     *PathError; what was written of the frame is overwritten with newlines, which are flushed.
 //   - The machine loses power at any moment: everything that was acknowledged is
 //     there (commits, fences, signals, deletions), and what was on its way is there
 //     whole or not at all. A last frame that misses a sector is torn: the next writer

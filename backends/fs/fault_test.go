@@ -60,7 +60,25 @@ func (f *faultyFile) WriteAt(b []byte, off int64) (int, error) {
 	return f.File.WriteAt(b, off)
 }
 
+// WriteThrough is a write and a flush, each of which may be the one that fails.
+func (f *faultyFile) WriteThrough(b []byte, off int64) error {
+	if _, err := f.WriteAt(b, off); err != nil {
+		return err
+	}
+	if err := f.flushFault(); err != nil {
+		return err
+	}
+	return f.File.WriteThrough(b, off)
+}
+
 func (f *faultyFile) Flush() error {
+	if err := f.flushFault(); err != nil {
+		return err
+	}
+	return f.File.Flush()
+}
+
+func (f *faultyFile) flushFault() error {
 	if f.f.due("flush") {
 		f.flushed = true
 		if f.f.fail == "lost flush" {
@@ -73,7 +91,7 @@ func (f *faultyFile) Flush() error {
 	if f.flushed {
 		return errors.New("flushed again on the descriptor whose flush failed")
 	}
-	return f.File.Flush()
+	return nil
 }
 
 // The i-th write or flush fails, for i = 1, 2, … until a whole life of a record

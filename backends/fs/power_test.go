@@ -41,6 +41,17 @@ func (f *platterFile) WriteAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
+func (f *platterFile) WriteThrough(b []byte, off int64) error {
+	before := f.written
+	f.written = nil
+	if _, err := f.WriteAt(b, off); err != nil {
+		return err
+	}
+	err := f.Flush()
+	f.written = before // is as durable as it was
+	return err
+}
+
 func (f *platterFile) Flush() error {
 	written := f.written
 	f.written = nil

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -11,7 +12,11 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	Truncate(size int64) error
-	// Flush makes written data durable, and the file's size with it.
+	// WriteThrough writes b at off; once it returns nil, b is durable, and the file's
+	// size with it, but not what was written elsewhere in the file. After an error a
+	// part of b may stand in the file, or all of it, durable or not.
+	WriteThrough(b []byte, off int64) error
+	// Flush makes all written data durable, and the file's size with it.
 	Flush() error
 	// Size is the file's length. It moves the descriptor's offset: nothing here
 	// reads by it, and it costs nothing, while a stat makes the next flush slower.
@@ -46,6 +51,23 @@ func (f OSFile) WriteAt(b []byte, off int64) (int, error) {
 	n, err := f.File.WriteAt(b, off)
 	f.wrote(b[:n], off)
 	return n, err
+}
+
+// WriteThrough implements File. Where the system can, it is one system call.
+func (f OSFile) WriteThrough(b []byte, off int64) error {
+	n, err := writeThrough(f.File, b, off)
+	if errors.Is(err, errors.ErrUnsupported) {
+		if _, err := f.WriteAt(b, off); err != nil {
+			return err
+		}
+		return f.Flush()
+	}
+	f.wrote(b[:n], off)
+	if err != nil {
+		return &fs.PathError{Op: "write through", Path: f.Name(), Err: err}
+	}
+	record(f.rec, Change{Kind: SyncedPart, File: f.File, Off: off, Data: b})
+	return nil
 }
 
 func (f OSFile) wrote(b []byte, off int64) {

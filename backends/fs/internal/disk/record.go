@@ -19,6 +19,9 @@ const (
 	Renamed   ChangeKind = "renamed"   // Path, To
 	Removed   ChangeKind = "removed"   // Path
 	SyncedDir ChangeKind = "syncedDir" // Path
+
+	// File, Data, Off: what was written there before is durable, the rest of the file is as it was.
+	SyncedPart ChangeKind = "syncedPart"
 )
 
 // InOrder as Change.Off says that the data went to where the file stood, or to its
