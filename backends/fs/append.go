@@ -15,6 +15,12 @@ import (
 // step is how much space is written ahead of the frames.
 const step = 256 << 10
 
+// piece is how much of it is written at once. A kernel may keep what one write brought
+// as one unit (ext4 does since Linux 6.16) and go through all of its blocks again for
+// each frame that is written there: with one write for a step, that was a third of a
+// commit's processor time.
+const piece = 8 << 10
+
 // stepShared is the same for shared records, of which there are many small ones.
 const stepShared = 16 << 10
 
@@ -133,14 +139,7 @@ func (r *record) extend(end int64) error {
 	if r.key.Kind.Shared() {
 		ahead = stepShared
 	}
-	want := (end/ahead + 1) * ahead
-	blank := r.s.blank()
-	if n := want - size; n <= int64(len(blank)) {
-		blank = blank[:n]
-	} else {
-		blank = filler(n)
-	}
-	if _, err := r.journal.WriteAt(blank, size); err != nil {
+	if err := r.fill(size, (end/ahead+1)*ahead); err != nil {
 		// The disk may have room for this frame still.
 		if _, again := r.journal.WriteAt(filler(end+1-size), size); again != nil {
 			return err
@@ -149,6 +148,19 @@ func (r *record) extend(end int64) error {
 	if err := r.journal.Flush(); err != nil {
 		r.poisoned = fmt.Errorf("%w: %w", errPoisoned, err)
 		return err
+	}
+	return nil
+}
+
+// fill writes filler from from to to, in pieces.
+func (r *record) fill(from, to int64) error {
+	blank := r.s.blank()
+	for from < to {
+		n := min(piece, to-from)
+		if _, err := r.journal.WriteAt(blank[:n], from); err != nil {
+			return err
+		}
+		from += n
 	}
 	return nil
 }

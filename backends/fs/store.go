@@ -47,7 +47,7 @@ type Store struct {
 	wrap func(disk.File) disk.File // tests put failing files in
 
 	ahead int64         // space written ahead of the frames of a record with an owner
-	blank func() []byte // step bytes of filler, made once; nobody changes them
+	blank func() []byte // a piece of filler, made once; nobody changes it
 
 	mu      sync.Mutex
 	records map[store.Key]*record
@@ -116,7 +116,7 @@ func open(c Config, rec disk.Recorder) (*Store, error) {
 	return &Store{
 		root: root, log: c.Logger, now: c.Clock, host: host,
 		wrap: func(f disk.File) disk.File { return f }, ahead: step,
-		blank: sync.OnceValue(func() []byte { return filler(step) }),
+		blank: sync.OnceValue(func() []byte { return filler(piece) }),
 		desc: store.Description{
 			Name: "fs", Version: "1", Location: dir, Durability: store.Durability{Level: level}, Probe: how,
 			Capabilities: []string{"watch", "check", "processes", "liveness", "queue"},
