@@ -14,7 +14,8 @@ import (
 	"github.com/loophost/loophost/host/store"
 )
 
-// failover is a master, a replica, and three Sentinels that watch them.
+// failover is a master, a replica, and three Sentinels that watch them. A Sentinel is the
+// server's own binary in another mode, so that one package is enough.
 type failover struct {
 	master, replica *server
 	sentinels       []*server
@@ -26,14 +27,14 @@ func startFailover(t testing.TB, args ...string) *failover {
 	f.replica = startServer(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(f.master.port), "--repl-diskless-sync-delay", "0"}, args...)...)
 	f.master.feeds(f.replica)
 	for range 3 {
-		s := &server{t: t, binary: binaryOf(t, "redis-sentinel"), dir: t.TempDir(), port: freePort(t)}
+		s := &server{t: t, binary: binaryOf(t, "redis-server"), dir: t.TempDir(), port: freePort(t)}
 		conf := filepath.Join(s.dir, "sentinel.conf")
 		text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor main 127.0.0.1 %d 2\n"+
 			"sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n", s.port, s.dir, f.master.port)
 		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s.run(exec.Command(s.binary, conf), "monitor master main")
+		s.run(exec.Command(s.binary, conf, "--sentinel"), "monitor master main")
 		t.Cleanup(s.end)
 		f.sentinels = append(f.sentinels, s)
 	}
