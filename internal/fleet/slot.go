@@ -29,6 +29,7 @@ const (
 	exitFenced   = 14
 	exitBusy     = 15
 	exitRecovery = 16
+	exitUnknown  = 17
 )
 
 // scripted is the provider's script: answers that say which call of the execution they
@@ -97,6 +98,9 @@ func (s *slot) session(ctx context.Context, id string) error {
 		case exitFenced:
 			s.count(func(f *figures) { f.Fenced++ })
 			args = []string{"--session", id}
+		case exitUnknown:
+			s.count(func(f *figures) { f.Unknown++ })
+			args = []string{"--session", id}
 		case killed:
 			args = []string{"--session", id}
 		default:
@@ -136,7 +140,8 @@ func (s *slot) process(ctx context.Context, sess *session, args []string) (int, 
 		}
 	}
 	err = cmd.Wait()
-	if disturbed := fate(); disturbed != nil {
+	stopped, disturbed := fate()
+	if disturbed != nil {
 		return 0, disturbed
 	}
 	var exit *exec.ExitError
@@ -150,8 +155,12 @@ func (s *slot) process(ctx context.Context, sess *session, args []string) (int, 
 	case exit.ExitCode() == killed: // by a signal
 		return killed, nil
 	}
-	switch code := exit.ExitCode(); code {
-	case exitFenced, exitBusy, exitRecovery:
+	switch code := exit.ExitCode(); {
+	case code == exitFenced, code == exitBusy, code == exitRecovery:
+		return code, nil
+	case code == exitUnknown && stopped:
+		// It was stopped in the middle of a write, and can't know what came of it
+		// after another went past it. Whoever was not stopped must know.
 		return code, nil
 	default:
 		return code, fmt.Errorf("%s: %w: %s", sess.id, err, stderr.Bytes())
@@ -160,11 +169,12 @@ func (s *slot) process(ctx context.Context, sess *session, args []string) (int, 
 
 // fate decides what happens to a process, and when: after so many events, or some time
 // into its start. heard is to be called for each event; end ends the disturbance of a
-// process that has ended, and waits for it.
-func (s *slot) fate(ctx context.Context, p *os.Process, id string) (heard func(), end func() error) {
+// process that has ended, waits for it, and tells whether the process was stopped.
+func (s *slot) fate(ctx context.Context, p *os.Process, id string) (heard func(), end func() (stopped bool, err error)) {
 	if time.Now().After(s.end) {
-		return func() {}, func() error { return nil }
+		return func() {}, func() (bool, error) { return false, nil }
 	}
+	stopped := false // read after done
 	what, left := s.random.IntN(4), s.random.IntN(published)
 	reached, ended, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	timer := time.NewTimer(time.Duration(s.random.Int64N(int64(starting))))
@@ -186,6 +196,7 @@ func (s *slot) fate(ctx context.Context, p *os.Process, id string) (heard func()
 			done <- gone(p.Kill())
 		case 2:
 			s.count(func(f *figures) { f.Stops++ })
+			stopped = true
 			err := gone(p.Signal(syscall.SIGSTOP))
 			if err == nil {
 				err = s.takeOver(ctx, id)
@@ -200,9 +211,10 @@ func (s *slot) fate(ctx context.Context, p *os.Process, id string) (heard func()
 			close(reached)
 		}
 	}
-	return heard, func() error {
+	return heard, func() (bool, error) {
 		close(ended)
-		return <-done
+		err := <-done
+		return stopped, err
 	}
 }
 

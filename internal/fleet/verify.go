@@ -15,6 +15,7 @@ import (
 type figures struct {
 	Runs, Kills, Stops, TakeOvers    int // processes started, killed, stopped; sessions taken over
 	Fenced, Busy, Refused            int // runs that ended fenced, busy, refused as recovery_unsupported
+	Unknown                          int // runs stopped in a write, that ended without knowing what came of it
 	Sessions, Loops, Complete        int // what is stored
 	EventsPublished, EventsStored    int // durable events that processes published, and all that are stored
 	Answers, FoundDamaged, NotAsTold int
