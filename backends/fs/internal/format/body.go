@@ -87,7 +87,9 @@ func AppendFrame(dst []byte, h *Header, m Meta, parts ...[]byte) ([]byte, error)
 func isLine(p []byte) bool { return bytes.IndexByte(p, Filler) < 0 && isJSON(p) }
 
 // isJSON reports whether p is one JSON value in valid UTF-8, as jq reads it.
-func isJSON(p []byte) bool { return jsontext.Value(p).IsValid(jsontext.AllowDuplicateNames(true)) }
+func isJSON(p []byte) bool {
+	return plainJSON(p) || jsontext.Value(p).IsValid(jsontext.AllowDuplicateNames(true))
+}
 
 // DecodeBody decodes the lines behind a header. JSON parts alias b.
 func DecodeBody(b []byte) (Meta, [][]byte, error) {
