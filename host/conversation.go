@@ -33,7 +33,7 @@ func (c *conversation) apply(e *Entry, message []byte) error {
 	case EntryMessage:
 		if message == nil {
 			var err error
-			if message, err = appendMessage(nil, e.Message); err != nil {
+			if message, err = encodeMessage(e.Message); err != nil {
 				return fmt.Errorf("message: %w", err)
 			}
 		}

@@ -45,6 +45,16 @@ func appendEntry(b []byte, e *Entry, message []byte) ([]byte, error) {
 	return o.Close()
 }
 
+// encodeMessage is appendMessage with room for what most messages need.
+func encodeMessage(m *pluginapi.Message) ([]byte, error) {
+	const names = 96 // of members, roles and origins
+	size := names + len(m.Text) + len(m.Reasoning)
+	if m.Result != nil {
+		size += names + len(m.Result.Text)
+	}
+	return appendMessage(make([]byte, 0, size), m)
+}
+
 func appendMessage(b []byte, m *pluginapi.Message) ([]byte, error) {
 	o := jsonobject.Open(b)
 	o.Text("role", string(m.Role))

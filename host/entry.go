@@ -101,13 +101,20 @@ func DecodeEntry(data []byte) (Entry, error) {
 	return e, nil
 }
 
-// usualEntry is room for most entries, in bytes, beside their message.
-const usualEntry = 400
+// Room for most entries, in bytes: of a message beside it, of a hook's decision, of others.
+const messageEntry, hookEntry, otherEntry = 256, 640, 384
 
 // Encode writes the entry.
 func (e Entry) Encode() ([]byte, error) { return e.encode(nil) }
 
 // encode is Encode with the message's JSON known; nil: it is not.
 func (e *Entry) encode(message []byte) ([]byte, error) {
-	return appendEntry(make([]byte, 0, usualEntry+len(message)), e, message)
+	room := otherEntry
+	switch {
+	case message != nil:
+		room = messageEntry + len(message)
+	case e.Hook != nil:
+		room = hookEntry
+	}
+	return appendEntry(make([]byte, 0, room), e, message)
 }

@@ -253,7 +253,7 @@ func (s *Session) append(e Entry) (uint64, error) {
 		m := *e.Message // the entry outlives the round, as an event that somebody keeps
 		e.Message = &m
 		var err error
-		if message, err = appendMessage(nil, e.Message); err != nil {
+		if message, err = encodeMessage(e.Message); err != nil {
 			return 0, err
 		}
 	}

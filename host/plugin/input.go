@@ -3,9 +3,9 @@ package plugin
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
+	"github.com/loophost/loophost/internal/jsonobject"
 	"github.com/loophost/loophost/pluginapi"
 )
 
@@ -23,21 +23,41 @@ func EncodeInput(in *pluginapi.HookInput) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// inputHead is EncodeInput up to the document, which comes last.
+// inputHead is EncodeInput up to the document, which comes last. It is made for each
+// hook call, so it is written out; the bytes are those of encoding/json.
 func inputHead(in *pluginapi.HookInput) ([]byte, error) {
 	if len(in.Document) == 0 {
 		return nil, fmt.Errorf("hook point %s: %w: it is empty", in.Point, ErrDocument)
 	}
-	head, err := json.Marshal(struct {
-		Point   pluginapi.HookPoint   `json:"point"`
-		Session pluginapi.SessionInfo `json:"session"`
-		Loop    pluginapi.LoopInfo    `json:"loop"`
-	}{in.Point, in.Session, in.Loop})
+	o := jsonobject.Open(make([]byte, 0, inputRoom))
+	o.Text("point", string(in.Point))
+	o.Nest("session", func(b []byte) ([]byte, error) {
+		o := jsonobject.Open(b)
+		o.Text("id", in.Session.ID)
+		o.Text("execution_id", in.Session.ExecutionID)
+		o.Text("generation", in.Session.Generation)
+		o.Number("revision", in.Session.Revision)
+		return o.Close()
+	})
+	o.Nest("loop", func(b []byte) ([]byte, error) {
+		o := jsonobject.Open(b)
+		o.Text("status", in.Loop.Status)
+		o.Number("max_iterations", uint64(in.Loop.MaxIterations))
+		o.Number("max_total_rounds", uint64(in.Loop.MaxTotalRounds))
+		o.Number("iterations_started", uint64(in.Loop.IterationsStarted))
+		o.Number("iterations_completed", uint64(in.Loop.IterationsCompleted))
+		o.Number("rounds_started", uint64(in.Loop.RoundsStarted))
+		return o.Close()
+	})
+	head, err := o.Close()
 	if err != nil {
 		return nil, fmt.Errorf("hook point %s: encode the input: %w", in.Point, err)
 	}
 	return append(head[:len(head)-1], `,"document":`...), nil
 }
+
+// inputRoom is what inputHead takes at most with a session id of the usual length.
+const inputRoom = 512
 
 // inputSHA256 is the hex SHA-256 of EncodeInput, from its head and its document,
 // without building it: a document may be a whole conversation.

@@ -3,6 +3,7 @@ package plugin_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -37,6 +38,31 @@ func TestTheEncodedInputIsWhatTheRecordHashes(t *testing.T) {
 		sum := sha256.Sum256(data)
 		if got, want := v.Records[0].InputSHA256, hex.EncodeToString(sum[:]); got != want {
 			t.Errorf("%s: got hash %s, want %s", point, got, want)
+		}
+	}
+}
+
+func TestTheInputIsWhatTheJSONEncoderWrites(t *testing.T) {
+	for _, in := range []pluginapi.HookInput{
+		{Point: "<point> & \u2028", Document: pluginapi.Raw(`{}`)},
+		{
+			Point:    pluginapi.AfterRound,
+			Session:  pluginapi.SessionInfo{ID: "a \"name\" \xff é", ExecutionID: "e\n", Generation: "g\\", Revision: 1<<64 - 1},
+			Loop:     pluginapi.LoopInfo{Status: "running", MaxIterations: 1, MaxTotalRounds: 2, IterationsStarted: 3, IterationsCompleted: 4, RoundsStarted: 1<<32 - 1},
+			Document: pluginapi.Raw(`[1, 2]`),
+		},
+	} {
+		head, err := json.Marshal(struct {
+			Point   pluginapi.HookPoint   `json:"point"`
+			Session pluginapi.SessionInfo `json:"session"`
+			Loop    pluginapi.LoopInfo    `json:"loop"`
+		}{in.Point, in.Session, in.Loop})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := string(head[:len(head)-1]) + `,"document":` + string(in.Document) + "}"
+		if got, err := plugin.EncodeInput(&in); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 	}
 }

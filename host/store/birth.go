@@ -33,7 +33,16 @@ func (b Birth) String() string {
 	if b == 0 {
 		return ""
 	}
-	return b.Time().Format(BirthLayout)
+	// Two are made for each commit. RFC3339 is a layout that package time is quick
+	// with; it ends with Z, whose place the fraction takes.
+	var room [len(BirthLayout)]byte
+	t := b.Time()
+	text := t.AppendFormat(room[:0], time.RFC3339)
+	text = append(text[:len(text)-1], ".000000000Z"...)
+	for i, left := len(text)-2, t.Nanosecond(); left > 0; i, left = i-1, left/10 {
+		text[i] += byte(left % 10)
+	}
+	return string(text)
 }
 
 // MarshalJSON writes the layout of BirthLayout, or "" for the zero value.
