@@ -39,6 +39,9 @@ const (
 	NeedProcess Need = "process" // the store reaches durability level process or more
 	NeedQueue   Need = "queue"   // the store is a store.Queue and says so
 	NeedGroups  Need = "groups"  // the system can prove that a process group is gone
+
+	NeedFailover Need = "failover"       // the harness is a Failover
+	NeedLoss     Need = "lossy-failover" // the harness is a LossyFailover
 )
 
 // Case is one check of one rule.
@@ -83,6 +86,12 @@ func (c Case) missing(h Harness, d store.Description) string {
 		case NeedGroups:
 			ok = provesGroups()
 			why = "this system can't prove that a process group is gone; Linux can"
+		case NeedFailover:
+			_, ok = h.(Failover)
+			why = "the harness can't let another node take over (conformance.Failover)"
+		case NeedLoss:
+			_, ok = h.(LossyFailover)
+			why = "the harness can't let a failover lose what one node acknowledged (conformance.LossyFailover)"
 		default:
 			why = "the case needs " + string(n) + ", which this suite does not know"
 		}
@@ -114,6 +123,7 @@ func Cases(profiles ...Profile) []Case {
 		signalCases(), wakeCases(),
 		loopCases(), crashCases(),
 		queueCases(), ticketCases(),
+		failoverCases(), failoverLoopCases(),
 	)
 	slices.SortStableFunc(all, func(a, b Case) int { return byRule(a.Rule(), b.Rule()) })
 	if len(profiles) == 0 {

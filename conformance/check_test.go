@@ -144,7 +144,7 @@ func TestVerdicts(t *testing.T) {
 		{"a case fails and a core case is skipped", []Case{fail, skip}, nil, VerdictFailed},
 		{"only skipped cases", []Case{skip}, nil, VerdictFailed},
 		{"no case at all", nil, nil, VerdictFailed},
-		{"a case of another profile is skipped", []Case{pass, crash}, []Profile{ProfileCore, ProfileCrash}, VerdictPassed},
+		{"every case of another profile is skipped", []Case{pass, crash}, []Profile{ProfileCore, ProfileCrash}, VerdictPartial},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := check(t.Context(), newMini(""), Options{Profiles: tc.profiles}.normal(), tc.cases)

@@ -35,8 +35,8 @@
 // # What a result means
 //
 // A case passes, fails, or is skipped with a reason. A skipped case of the
-// core profile makes the result partial; a run in which nothing was executed is
-// a failure. The report holds the environment and the seed, and the same seed
+// core profile makes the result partial, and so does a profile of which nothing was
+// executed; a run in which nothing at all was executed is a failure. The report holds the environment and the seed, and the same seed
 // gives the same operations in the same order; only names and times differ.
 //
 // # Faults
@@ -55,4 +55,12 @@
 // what the process saw acknowledged, byte for byte, and then the next owners start.
 // A ticket's life is killed so too, at every write of it (M-4): with a local task, and
 // with a process child, of which nothing may survive the proof of its stop.
+//
+// # Failover
+//
+// The profile cluster is for a backend whose data is served by one node at a time. Its
+// harness ends that node, so that another takes over (Failover): what enough replicas
+// acknowledged is whole after it, with fences, commit ids, leases, signals and
+// tombstones. Where the harness can let the heir miss something first (LossyFailover),
+// the loss must be noticed, and nothing may be built on it (S-6, S-2, L-19).
 package conformance

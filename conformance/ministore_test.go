@@ -31,6 +31,9 @@ type mini struct {
 	graves  map[string]store.Birth
 	ids     map[string]miniMade // for "ids are global"
 	posted  chan struct{}
+
+	copies     int  // replicas that a commit reaches if it asks for them: see miniPair
+	failedOver bool // another node serves
 }
 
 type miniRecord struct {
@@ -245,7 +248,7 @@ func (h *miniHandle) sizes(op string, key store.Key, c *store.Commit) error {
 }
 
 func (h *miniHandle) reaches(op string, key store.Key, c store.Commit) (store.Durability, error) {
-	have := store.Durability{Level: store.LevelProcess}
+	have := store.Durability{Level: store.LevelProcess, Replicas: min(c.Require.Replicas, h.m.copies)}
 	switch {
 	case h.is("acks any durability"):
 		return c.Require, nil
@@ -472,7 +475,10 @@ func (h *miniHandle) admits(r *miniRecord, f store.Fence, c store.Commit) error 
 	}
 	regressed := &store.Error{Op: "commit", Key: r.key, Kind: store.ErrRegressed}
 	older, newer := c.After.Revision < r.mark.Revision, c.After.Revision > r.mark.Revision
+	hidden := h.is("a failover hides what it lost") && h.m.failedOver
 	switch {
+	case hidden:
+		newer = false
 	case h.is("revision compared as float"):
 		older, newer = float64(c.After.Revision) < float64(r.mark.Revision), float64(c.After.Revision) > float64(r.mark.Revision)
 	case h.is("revision kept in 32 bits"):
@@ -498,7 +504,7 @@ func (h *miniHandle) admits(r *miniRecord, f store.Fence, c store.Commit) error 
 		return conflict
 	case newer:
 		return regressed
-	case c.After.Chain != "" && c.After.Chain != r.mark.Chain && !h.is("ignores the chain") && !h.is("last writer wins") && !h.is("accepts a newer revision"):
+	case c.After.Chain != "" && c.After.Chain != r.mark.Chain && !h.is("ignores the chain") && !h.is("last writer wins") && !h.is("accepts a newer revision") && !hidden:
 		return regressed
 	case slices.Contains(r.nevers, c.ID) && !h.is("never-resolve that still applies"):
 		return &store.Error{Op: "commit", Key: r.key, Kind: store.ErrCommitIDReused}
@@ -585,7 +591,7 @@ func (h *miniHandle) Delete(ctx context.Context, key store.Key, f store.Fence) e
 	name := h.m.name(key)
 	h.m.graves[name] = r.mark.Birth
 	delete(h.m.records, name)
-	if h.is("delete keeps the log") || h.is("a commit revives the deleted") || h.is("lists the deleted") {
+	if h.is("delete keeps the log") || h.is("a commit revives the deleted") || h.is("lists the deleted") || h.is("a failover brings back the deleted") {
 		h.m.records["deleted "+name] = r
 	}
 	return nil
@@ -602,6 +608,9 @@ func (h *miniHandle) List(ctx context.Context, q store.Query) (store.ListPage, e
 	defer h.m.mu.Unlock()
 	var names []string
 	for name, r := range h.m.records {
+		if h.is("a failover drops the index") && h.m.failedOver {
+			break
+		}
 		if (r.key.Kind == q.Kind || h.is("lists every kind")) && (name[0] == 'k' || h.is("lists the deleted")) {
 			names = append(names, name)
 		}

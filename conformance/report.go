@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"strings"
 	"time"
 
 	"github.com/loophost/loophost/host/store"
@@ -87,12 +88,16 @@ func (p *ProfileReport) add(res Result) {
 func (r *Report) finish() {
 	r.Duration = time.Since(r.Started)
 	executed, failed, coreSkipped := 0, 0, 0
+	var idle []string // profiles of which nothing was executed
 	for i := range r.Profiles {
 		p := &r.Profiles[i]
 		executed += p.Passed + p.Failed
 		failed += p.Failed
 		if p.Profile == ProfileCore {
 			coreSkipped += p.Skipped
+		}
+		if p.Skipped > 0 && p.Passed+p.Failed == 0 {
+			idle = append(idle, string(p.Profile))
 		}
 		switch {
 		case p.Failed > 0 || p.Passed == 0:
@@ -110,6 +115,8 @@ func (r *Report) finish() {
 		r.Verdict, r.Reason = VerdictFailed, plural(failed, "case")+" failed"
 	case coreSkipped > 0:
 		r.Verdict, r.Reason = VerdictPartial, plural(coreSkipped, "core case")+" skipped"
+	case len(idle) > 0:
+		r.Verdict, r.Reason = VerdictPartial, "nothing was executed of the profile "+strings.Join(idle, ", ")
 	default:
 		r.Verdict, r.Reason = VerdictPassed, "every case that ran passed, and no core case was skipped"
 	}

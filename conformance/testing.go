@@ -16,11 +16,14 @@ import (
 // SeedVariable is the environment variable by which Run takes its seed.
 const SeedVariable = "CONFORMANCE_SEED"
 
-// Run runs every case of every profile as a subtest: rule, then case. A case
-// whose abilities are missing is skipped with the reason, and a run in which no
+// Run runs every case of the given profiles, none: of all, as a subtest: rule, then
+// case. A case whose abilities are missing is skipped with the reason, and a run in which no
 // case was executed fails. The seed is 1, or what CONFORMANCE_SEED says.
-func Run(t *testing.T, h Harness) {
-	o := Options{Profiles: Profiles()}
+func Run(t *testing.T, h Harness, profiles ...Profile) {
+	if len(profiles) == 0 {
+		profiles = Profiles()
+	}
+	o := Options{Profiles: profiles}
 	if v := os.Getenv(SeedVariable); v != "" {
 		seed, err := strconv.ParseUint(v, 10, 64)
 		if err != nil {
@@ -28,7 +31,7 @@ func Run(t *testing.T, h Harness) {
 		}
 		o.Seed = seed
 	}
-	runCases(t, h, o.normal(), Cases())
+	runCases(t, h, o.normal(), Cases(profiles...))
 }
 
 func runCases(t *testing.T, h Harness, o Options, cases []Case) {

@@ -35,8 +35,9 @@ func NewCommand(env *verb.Env) *cobra.Command {
 		Long: `Conformance runs the suite against a store and prints the report. Of fs:DIR it
 works in a new folder below DIR and removes it again; of a Redis URL it works under
 a prefix of its own, below which tombstones stay. The exit code is 0 when nothing
-failed, else 1. A skipped core case makes the result partial, and the report says
-why.`,
+failed, else 1. A skipped core case makes the result partial, and so does a profile
+of which nothing could run: cluster needs somebody who ends the node that serves the
+store. The report says why.`,
 		Example: "  hostctl conformance memory:\n  hostctl conformance fs:/srv --profile core --json report.json --junit report.xml",
 		Args:    verb.Exactly("STORE"),
 	}
