@@ -164,21 +164,27 @@ func (s *server) freeze() (thaw func()) {
 }
 
 // feeds waits until the server counts the replica among those that confirm what they
-// have: the replica calls its link up before that.
+// have, and the replica has everything.
 func (s *server) feeds(replica *server) {
 	s.t.Helper()
-	eventually(s.t, "a replica that confirms", 60*time.Second, func() error {
+	eventually(s.t, "a replica that has everything", 60*time.Second, func() error {
 		info, err := s.info("replication")
 		if err != nil {
 			return err
 		}
-		for _, r := range info {
-			if strings.Contains(r, "port="+strconv.Itoa(replica.port)+",state=online,offset="+info["master_repl_offset"]) {
-				return nil
-			}
-		}
-		return fmt.Errorf("the master says %v", info)
+		return counts(info, replica, ",offset="+info["master_repl_offset"])
 	})
+}
+
+// counts is nil if a master that says info counts the replica among those that confirm
+// what they have: the replica calls its link up before that.
+func counts(info map[string]string, replica *server, offset string) error {
+	for _, r := range info {
+		if strings.Contains(r, "port="+strconv.Itoa(replica.port)+",state=online"+offset) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the master says %v", info)
 }
 
 // client is a plain client of the server.
