@@ -276,3 +276,26 @@ func TestNothingOfAFailedWriteComesBackBehindTheNextFrame(t *testing.T) {
 		t.Errorf("of %d states: %s", tried, w)
 	}
 }
+
+// Space that another handle wrote ahead and could not flush is flushed before a frame
+// goes into it: a frame is made durable alone, and a file that ends with it was cut short.
+func TestSpaceThatAnotherHandleWroteAheadIsFlushedBeforeItIsUsed(t *testing.T) {
+	l := newLife(t, store.Key{Kind: store.KindScope, ID: "shared"}, nil)
+	l.create("0")
+	l.commit(1)
+	f := &faults{fail: "flush"}
+	failing, err := open(Config{Dir: l.s.desc.Location}, l.rec)
+	wantKind(t, "open", err, nil)
+	defer func() { wantKind(t, "close", failing.Close(), nil) }()
+	failing.wrap = func(file disk.File) disk.File { return &faultyFile{File: file, f: f} }
+	f.after = 2 // the first is of the last frame, which is another's
+	l.do("a commit whose space is not flushed", func() {
+		_, err := failing.Commit(t.Context(), l.key, store.Fence{}, commit(l.mark, strings.Repeat("x", stepShared)))
+		wantKind(t, "a commit beyond the space", err, store.ErrUnavailable)
+	})
+	l.commit(stepShared)
+	tried, wrong := l.search(rand.New(rand.NewPCG(crashSeed(t), 0)), newPlatters(brisk), sight{absent: true}, nil)
+	for _, w := range wrong {
+		t.Errorf("of %d states: %.300s", tried, w)
+	}
+}
