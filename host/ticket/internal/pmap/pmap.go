@@ -82,13 +82,24 @@ func (n *node[V]) put(key string, value V) (left, right *node[V], added bool) {
 	}
 	i := n.kid(key)
 	kid, sibling, added := n.kids[i].put(key, value)
-	c := &node[V]{keys: slices.Clone(n.keys), kids: slices.Clone(n.kids)}
-	c.keys[i], c.kids[i] = kid.keys[0], kid
+	c := n.with(i, kid)
 	if sibling != nil {
 		c.keys, c.kids = inserted(c.keys, i+1, sibling.keys[0]), inserted(c.kids, i+1, sibling)
 	}
 	left, right = split(c)
 	return left, right, added
+}
+
+// with is the inner node n with another i-th child. Nearly always the child begins as the
+// one before it did, and the keys, most of what a node holds, are shared.
+func (n *node[V]) with(i int, kid *node[V]) *node[V] {
+	c := &node[V]{keys: n.keys, kids: slices.Clone(n.kids)}
+	c.kids[i] = kid
+	if n.keys[i] != kid.keys[0] {
+		c.keys = slices.Clone(n.keys)
+		c.keys[i] = kid.keys[0]
+	}
+	return c
 }
 
 // split halves a node that is too wide.
@@ -129,9 +140,7 @@ func (n *node[V]) without(key string) *node[V] {
 	kid := n.kids[i].without(key)
 	switch {
 	case kid != nil:
-		c := &node[V]{keys: slices.Clone(n.keys), kids: slices.Clone(n.kids)}
-		c.keys[i], c.kids[i] = kid.keys[0], kid
-		return c
+		return n.with(i, kid)
 	case len(n.kids) == 1:
 		return nil
 	default:
