@@ -123,7 +123,7 @@ func Cases(profiles ...Profile) []Case {
 		signalCases(), wakeCases(),
 		loopCases(), crashCases(),
 		queueCases(), ticketCases(),
-		failoverCases(), failoverLoopCases(),
+		failoverCases(), lossCases(), failoverLoopCases(),
 	)
 	slices.SortStableFunc(all, func(a, b Case) int { return byRule(a.Rule(), b.Rule()) })
 	if len(profiles) == 0 {
