@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,9 +34,9 @@ func (h *sentinelHarness) Environment(ctx context.Context) (conformance.Environm
 func (h *sentinelHarness) Copies() int { return 1 }
 
 // settled waits until one server is the master, feeds the other, and every Sentinel
-// knows both. Sentinels may fail over by themselves when a busy machine keeps a master
-// from answering, so which is which is asked.
-func (h *sentinelHarness) settled() {
+// knows both; then also holds. Sentinels may fail over by themselves when a busy machine
+// keeps a master from answering, so which is which is asked each time.
+func (h *sentinelHarness) settled(also func(info map[string]string) error) {
 	eventually(h.t, "a master that feeds its heir", time.Minute, func() error {
 		info, err := h.master.info("replication")
 		if err != nil {
@@ -49,30 +50,54 @@ func (h *sentinelHarness) settled() {
 			return err
 		}
 		for _, s := range h.sentinels {
-			main, err := s.ask("sentinel", "get-master-addr-by-name", "main")
-			if err != nil {
+			if err := h.knows(s); err != nil {
 				return err
-			}
-			if !strings.Contains(fmt.Sprint(main), strconv.Itoa(h.master.port)) {
-				return fmt.Errorf("a Sentinel names %v", main)
-			}
-			next, err := s.ask("sentinel", "replicas", "main")
-			if err != nil {
-				return err
-			}
-			if said := fmt.Sprint(next); !strings.Contains(said, "port "+strconv.Itoa(h.replica.port)) || !strings.Contains(said, "flags slave ") {
-				return fmt.Errorf("a Sentinel says of the heir %s", said)
 			}
 		}
-		return nil
+		return also(info)
 	})
 }
 
-// Isolate stops the heir, when it has everything, and cuts its link.
+// knows is nil if a Sentinel names the master, and counts on the replica.
+func (h *sentinelHarness) knows(sentinel *server) error {
+	main, err := sentinel.ask("sentinel", "get-master-addr-by-name", "main")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(fmt.Sprint(main), strconv.Itoa(h.master.port)) {
+		return fmt.Errorf("a Sentinel names %v", main)
+	}
+	next, err := sentinel.ask("sentinel", "replicas", "main")
+	if err != nil {
+		return err
+	}
+	if said := fmt.Sprint(next); !strings.Contains(said, "port "+strconv.Itoa(h.replica.port)) || !strings.Contains(said, "flags slave ") {
+		return fmt.Errorf("a Sentinel says of the heir %s", said)
+	}
+	return nil
+}
+
+func fine(map[string]string) error { return nil }
+
+// Isolate stops the heir, when it has everything, and cuts its link. Who is stopped can't
+// be promoted, so after that the master stays the master.
 func (h *sentinelHarness) Isolate(context.Context) error {
-	h.settled()
-	h.master.feeds(h.replica)
-	h.thaw = h.replica.freeze()
+	h.settled(func(info map[string]string) error {
+		if err := counts(info, h.replica, ",offset="+info["master_repl_offset"]); err != nil {
+			return err
+		}
+		thaw := h.replica.freeze()
+		now, err := h.master.info("replication")
+		if err == nil && now["role"] != "master" {
+			err = errors.New("the roles have changed")
+		}
+		if err != nil {
+			thaw()
+			return err
+		}
+		h.thaw = thaw
+		return nil
+	})
 	_, err := h.master.ask("client", "kill", "type", "replica")
 	return err
 }
@@ -80,7 +105,7 @@ func (h *sentinelHarness) Isolate(context.Context) error {
 // FailOver brings the killed node back as a replica of its heir.
 func (h *sentinelHarness) FailOver(context.Context) error {
 	if h.thaw == nil {
-		h.settled()
+		h.settled(fine)
 	}
 	h.master.kill()
 	if h.thaw != nil {
@@ -91,7 +116,7 @@ func (h *sentinelHarness) FailOver(context.Context) error {
 	h.master, h.replica = h.replica, h.master
 	h.replica.args = append(h.replica.args, "--replicaof", "127.0.0.1 "+strconv.Itoa(h.master.port), "--repl-diskless-sync-delay", "0")
 	h.replica.start()
-	h.settled()
+	h.settled(fine)
 	return nil
 }
 
